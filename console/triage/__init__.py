@@ -1,1 +1,3 @@
-"""The diagnosis of causes: facts -> symptoms -> the fewest causes with evidence that explain them. Pure."""
+"""The diagnosis of a cluster: from facts to symptoms, and from these to the fewest causes with evidence that explain
+them. Pure.
+"""

@@ -1,4 +1,6 @@
-"""The times in which brokers answer probes, over polls, and the brokers that answer far later than the others. Pure."""
+"""The times that brokers take to answer probes, over several polls, and the brokers that answer far later than the
+others. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +8,26 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 PROBES = 8
-"""Number of probes whose times are kept."""
+"""Number of probes, the first and the last ones, whose times are kept for each broker."""
 SLOW, SLOWER, RISE = 0.1, 5.0, 4.0
 """Limits for a broker that becomes slow: minimum seconds; minimum factors of the median time of the other brokers, and
 of the broker's own time at first. A broker that is only far away is slow from the first probe on."""
 STAYS = 0.5
-"""Share of these limits below which a slow broker is no longer slow."""
+"""Factor of the limits below which a broker that was slow does not count as slow any more."""
 
 
 class Took(NamedTuple):
-    """The seconds from probes of a broker, on new connections, to its answers."""
+    """The seconds that a broker took to answer probes, each on a new connection."""
 
     first: tuple[float, ...]
-    """Those of the first probes (`PROBES`) that were observed, or of the first ones after the broker's return."""
+    """The times of the first `PROBES` probes that kac observed, or of the first ones after the broker's return."""
     last: tuple[float, ...]
-    """Those of the last probes, the earliest first."""
+    """The times of the last `PROBES` probes, the earliest first."""
 
 
 def took_after(known: Mapping[int, Took], now: Mapping[int, float]) -> Mapping[int, Took]:
-    """Return the times after another round of probes. A broker that did not answer begins again: it may have been
-    restarted. now: broker -> seconds.
+    """Return broker -> its times after another round of probes. For a broker that did not answer in the round before,
+    the times begin again, because it may have been restarted. now: broker -> seconds, for the brokers that answered.
     """
     return {
         broker: Took((*was.first, seconds)[:PROBES], (*was.last, seconds)[-PROBES:])
@@ -35,19 +37,23 @@ def took_after(known: Mapping[int, Took], now: Mapping[int, float]) -> Mapping[i
 
 
 class Late(NamedTuple):
-    """A broker that answers late, with medians in seconds."""
+    """A broker that answers late. All times are medians in seconds."""
 
     seconds: float
-    """Its last answers."""
+    """The time of its last answers."""
     first: float
-    """Its first answers."""
+    """The time of its first answers."""
     others: float
-    """The last answers of the other brokers."""
+    """The time of the last answers of all other brokers."""
 
 
 def late_after(known: Mapping[int, Late], took: Mapping[int, Took]) -> Mapping[int, Late]:
-    """Return the brokers that answer late. known: those of the former poll, which stay until they are much faster, so
-    that a broker near a limit does not come and go.
+    """Return the brokers that answer late; empty with fewer than three brokers that have answered `PROBES` times.
+
+    Args:
+        known: the result for the former poll. A broker in it remains until it is much faster, so that a broker near a
+            limit does not appear and disappear.
+        took: broker -> its times.
     """
     usual = {broker: middle(each.last) for broker, each in took.items() if len(each.last) == PROBES}
     found: dict[int, Late] = {}
@@ -61,6 +67,6 @@ def late_after(known: Mapping[int, Late], took: Mapping[int, Took]) -> Mapping[i
 
 
 def middle(values: Iterable[float]) -> float:
-    """Return the median of some values, the lower one of two."""
+    """Return the median of some values; of an even number, the lower one of the two in the middle."""
     ordered = sorted(values)
     return ordered[(len(ordered) - 1) // 2]

@@ -1,4 +1,4 @@
-"""The moves of replicas that clients began, whatever brokers have done of them so far. Pure."""
+"""The partition moves that clients began, however far brokers have got with them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from console.triage.events import Difference, Kind, Place
 
 
 def begun_moves(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the partitions that were given other replicas, each when its move begins: a running move counts as done."""
+    """Yield a difference for each partition that was assigned other replicas between two snapshots. A move counts when
+    it begins: its wanted replicas are compared, not the present ones.
+    """
     is_same = old.topics is new.topics and old.reassignments is new.reassignments
     if is_same or not {Part.TOPICS, Part.REASSIGNMENTS} <= old.read_at.keys():
         return
@@ -43,5 +45,5 @@ def _replicas(topic: Topic) -> list[tuple[int, ...]]:
 
 
 def moves_by_topic(reassignments: Sequence[Reassignment]) -> Mapping[str, Sequence[Reassignment]]:
-    """Return the running moves by topic."""
+    """Return topic -> its running moves."""
     return grouped((each.topic, each) for each in reassignments)

@@ -1,4 +1,4 @@
-"""The type of a cause: a record with its name and the function that claims it from its evidence."""
+"""The types with which causes are defined: a rule with its name, and the claim that it makes from evidence."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ class Evidence(NamedTuple):
 
     fact: str
     source: str
-    """The API or the record with the fact."""
+    """The API or the record that shows the fact."""
 
 
 class Next(NamedTuple):
-    """A next step that a cause proposes."""
+    """A next step that a cause proposes to the operator."""
 
     text: str
     command: str = ""
     """The command that shows or stages the step; ``""`` for a step outside Kafka."""
     edits: tuple[Edit, ...] = ()
-    """The edits to stage, if they are already known."""
+    """The edits that the step stages, if they are already known; empty otherwise."""
     ruled_out: frozenset[str] = frozenset()
-    """The names of risks of these edits that the evidence rules out."""
+    """The names of risks of these edits that can't occur, by the evidence."""
 
 
 class Prediction(Struct, frozen=True):
-    """Symptoms that a cause explains: those with one of these names that fit all other given values."""
+    """Symptoms that a cause explains: those that have one of these names and fit every other field that is not None."""
 
     names: frozenset[str]
     subject: Subject | None = None
-    """The exact subject."""
+    """The exact subject of the symptom; None for any."""
     group: str | None = None
-    """The group of the subject."""
+    """The group of the symptom's subject; None for any."""
     topic: str | None = None
-    """The topic of the subject."""
+    """The topic of the symptom's subject; None for any."""
     brokers: frozenset[int] | None = None
-    """Brokers; the symptom has to name at least one of them."""
+    """Brokers, of which the symptom has to point to at least one; None for no such condition."""
     only: bool = False
-    """Whether the symptom may name only these brokers."""
+    """Whether the symptom may point to no broker outside of `brokers`."""
 
     def fits(self, symptom: Symptom) -> bool:
         """Return whether the prediction includes a symptom."""
@@ -68,7 +68,7 @@ class Prediction(Struct, frozen=True):
 
 
 def given(*parts: T | None) -> tuple[T, ...]:
-    """Return the parts that are not None: evidence, or next steps, that exist in this case."""
+    """Return the parts that are not None. It is used for evidence and steps that exist only in some cases."""
     return tuple(part for part in parts if part is not None)
 
 
@@ -80,14 +80,14 @@ def predict(
     brokers: frozenset[int] | None = None,
     only: bool = False,
 ) -> tuple[Prediction, ...]:
-    """Return a tuple of one prediction, of symptoms with these names; the other arguments are the fields of
+    """Return a tuple with one prediction: symptoms with one of these names; the other arguments are the fields of
     `Prediction`.
     """
     return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
 
 
 def predict_each(subjects: Iterable[Subject], *names: str) -> tuple[Prediction, ...]:
-    """Return a prediction for each of these subjects, of symptoms with these names."""
+    """Return a prediction for each of these subjects: symptoms of exactly this subject with one of these names."""
     return tuple(Prediction(frozenset(names), subject) for subject in subjects)
 
 
@@ -95,17 +95,19 @@ _OF_SINKS = (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, symptoms.COMMITS_
 
 
 def predict_groups(groups: Iterable[str]) -> Iterator[Prediction]:
-    """Yield the symptoms of the groups of sinks that do not run, as predictions."""
+    """Yield a prediction for each group: the symptoms that the group of a sink connector has if the connector does not
+    run.
+    """
     for group in groups:
         yield from predict(*_OF_SINKS, group=group)
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A cause with its evidence.
+    """A cause with its evidence, claimed by its `CauseRule` for one subject.
 
     Attributes:
         cause: the name of its `CauseRule`.
-        predicted: the symptoms that it explains. A symptom is explained if any one of them fits.
+        predicted: the symptoms that it explains: those that fit one of these predictions.
         since: the time of its beginning, UTC; None if it was there at the first poll.
         times: the number of times that it happened; 0 if that is not counted.
         beside: whether the claim explains only symptoms without another cause, and is listed next to the others.
@@ -115,16 +117,17 @@ class Claim(Struct, frozen=True, kw_only=True):
         alone: whether the claim is named without a symptom although it is only possible: its event was seen, and only
             whether it does harm is not known.
         fills: whether the claim is named only if no other claim explains one of its symptoms.
-        fold: the texts for one and for many groups, if equal claims are reported as one; None if each is reported
-            alone.
-        stands: for a claim about a state: the name of its subject, and the wrong state. Such a claim is named even if
-            others explain its symptoms; all claims of one cause are reported as one, with the subject of the worst.
+        fold: the titles for one and for many groups, if equal claims are reported as one; None if each is reported by
+            itself.
+        stands: for a claim about a lasting state: the name of its subject, and the wrong state. Such a claim is named
+            even if others explain its symptoms; all claims of one cause are reported as one, with the subject of the
+            worst. None for other claims.
         idle: whether no client works with the subject: of two equally severe causes, an idle one comes after an active
             one.
-        members: the claims that this one represents, if it stands for several states. Each is muted and reported to
-            receivers by itself.
+        members: if the claim represents several states: the claim for each. Each is muted and reported to receivers by
+            itself.
         latest: the time of the latest event, UTC, for causes that count events: a user who muted the cause before that
-            time does not know of the event.
+            time does not know of the event. None for other causes.
     """
 
     cause: str
@@ -155,22 +158,21 @@ class Claim(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether the cause counts as trouble."""
+        """Whether the cause counts as a problem: it is neither only information nor only possible."""
         return self.severity is not Severity.INFO and not self.is_guess
 
 
 class CauseRule(NamedTuple):
-    """A cause of the vocabulary. Its functions are pure, and called with each poll.
+    """A cause that triage can name. Its functions are pure, and called with the observations after each poll.
 
     Attributes:
         name: the name in verdicts and JSON; a mute applies to the name and the subject.
-        claims: returns the claims that have evidence.
-        rules_out: returns the reason why the cause does not apply here, for a cause that would explain a symptom;
-            ``""`` if that is unknown. Called only if there is a problem and no claim of this name is part of the
-            verdict.
+        claims: returns the claims for which there is evidence.
+        rules_out: returns the reason why the cause does not apply here, if it would explain a present symptom; ``""``
+            if there is no proof. Called only if there is a problem and no claim of this name is part of the verdict.
         hides: yields possibilities that kac can't check, each with the place to look.
         reads: the APIs and records that it needs, for the page on causes.
-        takes: the certainty of the cause, and the evidence that it needs.
+        takes: the certainty of the cause, and the evidence that it needs, for the page on causes.
         since: the oldest release of Kafka whose answers have the facts that it reads.
     """
 

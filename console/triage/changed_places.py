@@ -1,4 +1,6 @@
-"""The owner of a changed value, as a subject and as text, and the edit that reverts the change of a config. Pure."""
+"""The owner of a changed value, as a subject and as text, and the edit that restores the value before a
+change. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ from console.triage.symptoms import CLUSTER, Subject
 
 
 class ChangedPlace(NamedTuple):
-    """The owner of a value, as a subject and as text."""
+    """The entity that a value belongs to, as a subject and as text."""
 
     subject: Subject
     name: str
 
 
 def owner_of(place: Place) -> ChangedPlace:
-    """Return the owner of a place's value; a login that names its user is called by that user, not by its id."""
+    """Return the entity that the value of a place belongs to. A login that names its user has the name of this user,
+    not its id.
+    """
     if place.kind.about.is_login and place.key:
         name = f"{place.kind.about.one} of {place.key}"
         return ChangedPlace(Subject(entity=name), name)
@@ -31,7 +35,7 @@ def owner_of(place: Place) -> ChangedPlace:
 
 
 def changed_place(about: changes.Target, key: str) -> ChangedPlace:
-    """Return the owner of a value that was changed."""
+    """Return the entity that a changed value belongs to. key: the key of the value; ``""`` for the whole entity."""
     match about:
         case ConfigResource(type=type_, name=name) if type_ == TOPIC:
             return ChangedPlace(Subject(topic=name, key=key), f"topic {name}")
@@ -69,7 +73,7 @@ def changed_place(about: changes.Target, key: str) -> ChangedPlace:
 
 
 def quota_text(entity: QuotaEntity) -> str:
-    """Return an entity as ``user alice client-id <default>``."""
+    """Return a quota's entity as text: ``user alice client-id <default>``."""
     return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity.parts)
 
 

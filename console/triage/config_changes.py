@@ -1,4 +1,4 @@
-"""Overrides of resources, and the differences between two reads. Pure."""
+"""The overrides of resources, and their differences between two reads. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.model.differing import differing
 from console.model.unordered import differ
 
 HIDDEN = "\0hidden"
-"""Placeholder for a value that brokers hide."""
+"""The text that represents a value which brokers hide."""
 
 
 class ConfigDifference(NamedTuple):
@@ -20,14 +20,15 @@ class ConfigDifference(NamedTuple):
     resource: ConfigResource
     key: str
     was: str | None
-    """The former override; None without one."""
+    """The former override; None if there was none."""
     became: str | None
-    """The present override; None without one."""
+    """The present override; None if there is none."""
 
 
 def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
     """Return key -> value for the overrides of a resource and, if it is a broker, for the values in its file. Inherited
-    values are left out: they change in many places at once, and may differ only because another broker described them.
+    values are left out: a change of one changes them in many places at once, and they may differ only because
+    another broker described them.
     """
     return {
         entry.name: HIDDEN if entry.hidden else entry.value or ""
@@ -40,7 +41,9 @@ def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
 def config_differences(
     old: Mapping[ConfigResource, ConfigSet], new: Mapping[ConfigResource, ConfigSet]
 ) -> Iterator[ConfigDifference]:
-    """Yield the keys that differ, of the resources that both reads have: a new topic's configs come with the topic."""
+    """Yield the overrides that differ between two reads, for resources that both reads have: the configs of a new topic
+    are no change.
+    """
     seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
     for resource, was, now in differing(old, new):
         if was is None or now is None:

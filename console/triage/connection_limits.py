@@ -1,4 +1,4 @@
-"""Limits by which a broker turns clients away that connect (SocketServer, ConnectionQuotas)."""
+"""The limits because of which a broker refuses new connections (SocketServer, ConnectionQuotas)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CONNECTION_LIMITS = (
     "max.connections",
     "max.connection.creation.rate",
 )
-"""Limits of a broker, or of one of its listeners."""
+"""Names of the configs with a limit for a broker, or for one of its listeners."""
 NEW_CONNECTIONS = "connection_creation_rate"
-"""The quota of an address for new connections a second."""
+"""The quota key for the number of new connections per second from an address."""
 
 
 def limits_set(configs: ConfigSet) -> Iterator[ConfigEntry]:
-    """Yield the limits that are set, of the broker first, then of its listeners."""
+    """Yield the config entries of limits that are set: first those of the broker, then those of its listeners."""
     some = (configs.get(key) for key in CONNECTION_LIMITS)
     of_listeners = (each for each in configs if listener_base(each.name) in CONNECTION_LIMITS)
     for each in (*some, *of_listeners):

@@ -1,4 +1,4 @@
-"""Source connectors that clients created or deleted while kac watched, with the topics that they write to. Pure."""
+"""Source connectors that clients created or deleted while kac watched, with the topics to which they write. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class SourceChange(NamedTuple):
     """A source connector that was created, or deleted."""
 
     connector: str
-    """kac's name of the connector."""
+    """The name of the connector, as CLUSTER/NAME."""
     created: bool
     topics: tuple[str, ...]
-    """The topics that it was seen to write to; for a new one as of the last poll."""
+    """The topics to which it was seen to write; for a created one, as of the last poll."""
     after: datetime
-    """The time of the last poll before, UTC."""
+    """The time of the last poll before the change, UTC."""
     at: datetime
     """The time of the first poll with the change, UTC."""
 
@@ -31,8 +31,8 @@ class SourceChange(NamedTuple):
 def sources_after(
     known: Sequence[SourceChange], before: Snapshot, now: Snapshot, after: datetime, at: datetime
 ) -> Sequence[SourceChange]:
-    """Return the changes after one more poll; the same object if nothing changed. A source that is created again is not
-    deleted.
+    """Return the changes after one more poll; the same object if nothing changed. The deletion of a source that was
+    created again is removed.
 
     Args:
         known: the changes so far.

@@ -1,5 +1,6 @@
-"""Facts of Connect's clusters: failed instances by their reason, sinks by their group, the use of topics, and workers.
-Pure.
+"""Facts about the Connect clusters in a snapshot: failed connectors and tasks by their reason, sinks by their group,
+the topics of connectors, and workers. Names of connectors are in the form CLUSTER/NAME, which the docstrings call
+kac's name. Pure.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 TASK_OF = "connector-consumer-"
-"""Prefix of the client ids of the tasks of sinks."""
+"""Prefix of the client ids that tasks of sinks have."""
 UNREACHABLE = "UNREACHABLE"
-"""The failure of a worker that no connection reaches, or that does not answer in time."""
+"""The name of the failure of a worker to which no connection can be opened, or that does not answer in time."""
 LONGEST_REASON = 300
 _VARIES = re.compile(r"\d+|@[0-9a-f]{6,}")
-"""Matches the parts of a reason that differ between tasks with the same trouble: numbers, and addresses of objects."""
+"""Matches the parts of a reason in which tasks with the same problem differ: numbers, and addresses of objects."""
 
 
 OF_RECORDS = re.compile(
     r"DataException|Serialization|[Dd]eserializ|[Cc]onver[ts]|[Ss]chema|Avro|Protobuf|JsonParse|NumberFormat|ClassCast|"
     r"[Uu]nknown (field|column)|[Nn]o such field|[Mm]issing (required )?(field|column)|[Cc]olumn .*does not exist"
 )
-"""Matches reasons about the records that a connector reads or writes."""
+"""Patterns that match reasons about the records that a connector reads or writes."""
 _MISSING = re.compile(r"\b4040[1-3]\b|[Nn]ot ?[Ff]ound|No (artifact|schema|version)")
-"""Matches traces about a schema that the registry does not have."""
+"""Matches traces which say that the registry lacks a schema."""
 _TOLERABLE = "Tolerance exceeded in error handler"
-"""Part of the trace of a record that a converter or a transform of a connector refused."""
+"""Text in the trace if a converter or a transform of the connector refused a record."""
 
 AUTHENTICATION, AUTHORIZATION = "AuthenticationException", "Authoriz"
 """Parts of the traces of a refused login (SaslAuthenticationException), and of a missing right
@@ -42,12 +43,12 @@ class Failed(NamedTuple):
     """A failed connector or task, and the reason."""
 
     connector: str
-    """kac's name of the connector."""
+    """The name of the connector, as CLUSTER/NAME."""
     task: int | None
     """The number of the task; None for the connector itself."""
     worker: str
     reason: str
-    """The line of its trace that names the cause; ``""`` without a trace."""
+    """The line of its trace that names the cause; ``""`` if there is no trace."""
 
     @property
     def cluster(self) -> str:
@@ -56,7 +57,9 @@ class Failed(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A connector with its cluster's name, kac's name and its config; None if that is unknown."""
+    """A connector with the name of its Connect cluster, its name as CLUSTER/NAME, and its config, None if that is
+    unknown.
+    """
 
     cluster: str
     name: str
@@ -65,18 +68,18 @@ class Placed(NamedTuple):
 
     @property
     def is_paused(self) -> bool:
-        """Whether an operator paused or stopped the connector."""
+        """Whether an operator has paused or stopped the connector."""
         return self.connector.state in (connect.PAUSED, connect.STOPPED)
 
     @property
     def dead_letters(self) -> str:
-        """The topic for the records that the connector can't process; ``""`` without one."""
+        """The topic to which the connector writes records that it can't process; ``""`` if it has none."""
         return connect.dead_letters(self.config)
 
 
 @remembered
 def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Sequence[Placed]:
-    """Return the connectors of all clusters, each with its name and its configs."""
+    """Return the connectors of all Connect clusters."""
     return [
         Placed(
             cluster.name,
@@ -93,7 +96,7 @@ def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResour
 def _by_group(
     clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Mapping[str, Sequence[Placed]]:
-    """Return group -> the sinks that read with a group of this name."""
+    """Return group -> the sink connectors whose group has this name."""
     found: dict[str, list[Placed]] = {}
     for each in placed(clusters, configs):
         if each.connector.kind == connect.SINK:
@@ -103,8 +106,8 @@ def _by_group(
 
 @remembered
 def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, Placed]:
-    """Return group -> the sink that reads with it. Two sinks of one name in two clusters share a group: the first
-    counts.
+    """Return group -> the sink connector that reads with it. If sinks of two Connect clusters have the same name and
+    thus the same group, the first one counts.
     """
     return {group: some[0] for group, some in _by_group(clusters, configs).items()}
 
@@ -112,8 +115,8 @@ def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResourc
 def sharing(
     group: str, clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Sequence[Placed]:
-    """Return the sinks that read with a group: several if Connect clusters of one Kafka cluster have a sink of one
-    name, and tasks of each run; the first one if no task runs.
+    """Return the sink connectors that read with a group: several if Connect clusters of one Kafka cluster have a sink
+    of the same name and tasks of each run; the first one if no task runs.
     """
     mine = _by_group(clusters, configs)[group]
     first = mine[0]
@@ -127,12 +130,14 @@ def sharing(
 
 
 def _kafka_ids(cluster: ConnectCluster) -> Set[str]:
-    """Return the ids of the Kafka clusters that the workers of a Connect cluster name; empty if none was read."""
+    """Return the ids of the Kafka clusters that the workers of a Connect cluster report; empty if no worker
+    answered.
+    """
     return {each.kafka_cluster_id for each in cluster.workers} - {""}
 
 
 def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:
-    """Yield the groups of the sinks among connectors. names: kac's."""
+    """Yield the groups of those of the connectors that are sinks. names: CLUSTER/NAME of connectors."""
     wanted = frozenset(names)
     if wanted:
         found = sinks(snapshot.connect, snapshot.configs)
@@ -141,7 +146,7 @@ def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:
 
 @remembered
 def failed(clusters: Mapping[str, ConnectCluster]) -> Sequence[Failed]:
-    """Return the failed connectors and tasks."""
+    """Return the connectors and tasks whose state is FAILED."""
     return [each for cluster in clusters.values() for each in _failed_in(cluster)]
 
 
@@ -159,7 +164,12 @@ def _reason(trace: str) -> str:
 
 
 def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None) -> str:
-    """Return the trace of a connector, or of one of its tasks; ``""`` if it is unknown. name: kac's."""
+    """Return the trace of a connector, or of one of its tasks; ``""`` if it is unknown.
+
+    Args:
+        name: CLUSTER/NAME of the connector.
+        task: the number of a task; None for the connector itself.
+    """
     known = connect.connector_in(clusters, name)
     if known is None or task is None:
         return "" if known is None else known.trace
@@ -167,43 +177,47 @@ def trace_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None
 
 
 def reason_of(clusters: Mapping[str, ConnectCluster], name: str, task: int | None) -> str:
-    """Return the line of a trace that names the cause; ``""`` if it is unknown. name: kac's name of the connector."""
+    """Return the line of a trace that names the cause; ``""`` if it is unknown.
+
+    Args:
+        name: CLUSTER/NAME of the connector.
+        task: the number of a task; None for the connector itself.
+    """
     return connect.cause_line(trace_of(clusters, name, task))
 
 
 def names(trace: str, name: str) -> bool:
-    """Return whether a trace names a topic or a subject, as a word of its own."""
+    """Return whether a trace contains the name of a topic or a subject as a separate word."""
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", trace) is not None
 
 
 def is_tolerable(trace: str) -> bool:
-    """Return whether a sink with errors.tolerance=all would leave out the record at which it failed, because its
-    converters or transforms refused the record. A record that fails while it is written to the system behind the sink
-    is not left out.
+    """Return whether a sink with errors.tolerance=all would skip the record at which it failed, because its converters
+    or transforms refused the record. A record that fails while it is written to the target system is not skipped.
     """
     return _TOLERABLE in trace
 
 
 def misses_schema(trace: str) -> bool:
-    """Return whether the reason of a trace is a schema that the registry does not have."""
+    """Return whether a trace says that the registry lacks a schema."""
     return _MISSING.search(connect.cause_line(trace)) is not None
 
 
 def is_of_records(trace: str) -> bool:
-    """Return whether a trace is about the records: its reason says so, or a converter or a transform had an error of
-    Java's own, which no other system has.
+    """Return whether the reason in a trace is about the records: it says so, or a converter or a transform raised one
+    of Java's own exceptions.
     """
     reason = connect.cause_line(trace)
     return OF_RECORDS.search(reason) is not None or (is_tolerable(trace) and reason.startswith("java.lang."))
 
 
 def likeness(reason: str) -> str:
-    """Return a reason without the parts that differ between instances with the same problem, to compare reasons."""
+    """Return a reason without numbers and addresses, so that reasons of instances with the same problem are equal."""
     return _VARIES.sub("#", reason)
 
 
 def topics_of(connector: Connector, config: ConfigSet | None) -> frozenset[str]:
-    """Return the topics that a connector uses: those that its config names, those that its worker saw it use, and its
+    """Return the topics that a connector uses: those in its config, those that its worker saw it use, and its topic of
     dead letters.
     """
     named = connect.listed_topics(config) if connector.kind == connect.SINK else ()
@@ -213,7 +227,12 @@ def topics_of(connector: Connector, config: ConfigSet | None) -> frozenset[str]:
 def topics_in_trace(
     clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet], name: str, task: int | None
 ) -> frozenset[str]:
-    """Return the topics that a connector uses and that its trace, or that of its task, names. name: kac's."""
+    """Return those topics of a connector that its trace, or that of a task, names.
+
+    Args:
+        name: CLUSTER/NAME of the connector.
+        task: the number of a task; None for the connector itself.
+    """
     known, trace = connect.connector_in(clusters, name), trace_of(clusters, name, task)
     if known is None or not trace:
         return frozenset()
@@ -224,7 +243,9 @@ def topics_in_trace(
 def decoded_topics(
     clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet], name: str
 ) -> frozenset[str]:
-    """Return the topics whose records a connector decodes: all that it uses but its dead letters. name: kac's."""
+    """Return the topics whose records a connector decodes: all topics of the connector except that of its dead letters.
+    name: CLUSTER/NAME of the connector.
+    """
     known = connect.connector_in(clusters, name)
     if known is None:
         return frozenset()
@@ -233,7 +254,9 @@ def decoded_topics(
 
 
 def sources_among(clusters: Mapping[str, ConnectCluster], among: Iterable[str], topics: Set[str]) -> Iterator[str]:
-    """Yield the source connectors that write to one of these topics. among: kac's names of connectors."""
+    """Yield those of the connectors that are sources and write to one of these topics. among: CLUSTER/NAME of
+    connectors.
+    """
     for name in among:
         known = connect.connector_in(clusters, name)
         if known is not None and known.kind == connect.SOURCE and not topics.isdisjoint(known.topics):
@@ -242,8 +265,8 @@ def sources_among(clusters: Mapping[str, ConnectCluster], among: Iterable[str], 
 
 @remembered
 def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> frozenset[str]:
-    """Return the topics whose silence is not a separate problem: topics of dead letters, and those of sources that do
-    not run.
+    """Return the topics whose silence is no separate problem: those of dead letters, and those of sources that do not
+    run.
     """
     found: set[str] = set()
     for each in placed(clusters, configs):
@@ -255,18 +278,20 @@ def quiet_topics(clusters: Mapping[str, ConnectCluster], configs: Mapping[Config
 
 
 def gone_workers(cluster: ConnectCluster) -> Sequence[Worker]:
-    """Return the workers of the settings that do not answer, while another one does."""
+    """Return the workers in the context's settings that do not answer while another one of the Connect cluster does."""
     silent = [each for each in cluster.workers if each.failure is not None and each.failure.name == UNREACHABLE]
     return silent if len(silent) < len(cluster.workers) else []
 
 
 def worker_id(worker: Worker) -> str:
-    """Return the name by which states of tasks know a worker, unless it advertises another one: ``host:port``."""
+    """Return ``host:port`` of a worker's URL, by which the states of tasks name the worker unless it advertises another
+    address.
+    """
     return worker.address.partition("//")[2].partition("/")[0]
 
 
 def runs_on(cluster: ConnectCluster, worker: str) -> tuple[int, int]:
-    """Return the numbers of connectors and of tasks with this worker in their state. worker: ``host:port``."""
+    """Return the numbers of connectors and of tasks whose state names this worker. worker: ``host:port``."""
     connectors = cluster.connectors.values()
     return sum(each.worker == worker for each in connectors), sum(
         task.worker == worker for each in connectors for task in each.tasks
@@ -274,12 +299,14 @@ def runs_on(cluster: ConnectCluster, worker: str) -> tuple[int, int]:
 
 
 def unassigned(connector: Connector) -> int:
-    """Return the number of instances of a connector, itself included, that no worker has."""
+    """Return how many of these have no worker: the connector itself (0 or 1), and its tasks."""
     return (connector.state == UNASSIGNED) + len(connector.tasks_in(UNASSIGNED))
 
 
 def left_workers(cluster: ConnectCluster) -> frozenset[str]:
-    """Return the workers that left: instances without a worker name them, and no running instance does."""
+    """Return the workers that left the Connect cluster: unassigned instances name them, and no running
+    instance does.
+    """
     had: set[str] = set()
     have: set[str] = set()
     for each in cluster.connectors.values():

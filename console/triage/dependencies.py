@@ -1,10 +1,9 @@
-"""The dependencies between entities: those that a client can change, and those on which a symptom's subject depends.
-Pure.
+"""The dependencies between entities: which changed entities a symptom's subject depends on, and at what distance. Pure.
 
-A topic depends on the brokers of its replicas, a group on its topics, the source connectors that write to them, their
-leaders, its coordinator and the clients, hosts and users of its members, a connector on its config, its topics, their
-schemas and its users, and everything on the cluster. No API reports the users of members, so that a group may depend on
-every user; ACLs that let a user read some groups leave out the others.
+A topic depends on the brokers of its replicas. A group depends on its topics, the source connectors that write to them,
+their leaders, its coordinator, and the clients, hosts and users of its members. A connector depends on its config, its
+topics, their schemas and its users. Everything depends on the cluster. No API reports the users of members, so a group
+may depend on every user, except those whose ACLs let them read only other groups.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ CONNECTORS, SCHEMAS, SCHEMA_CONFIGS = "connector", "schema", "schema config"
 reads does not depend on the schemas that the registry accepts. These are no enumeration, whose members are slow to
 hash."""
 _REFUSED = "ncompatible"
-"""Part of a registry's text for a schema that it does not accept; the first letter is left out as its case varies."""
+"""Text in a registry's message about a schema that it does not accept; without the first letter, whose case varies."""
 
 
 class Entity(NamedTuple):
-    """An entity that a change is about."""
+    """An entity that a change concerns, or on which a symptom's subject depends."""
 
     sort: str
     name: str = ""
-    """The name; of a broker its id as text; ``""`` for the cluster."""
+    """The name; for a broker its id as text; ``""`` for the cluster."""
 
 
 CLUSTER = Entity(ALL)
 Changed = Mapping[str, Mapping[str, T]]
-"""Sort -> name -> the value for that entity."""
+"""Sort of an entity -> name of the entity -> the changes of this entity."""
 
 ITSELF, LEADS, READS, HOLDS, RUNS, COORDINATES, MAY_BE, BELONGS = range(8)
 """Distances of a changed entity from a symptom: the entity itself; the leader of its partition; a topic that it reads;
@@ -56,7 +55,7 @@ may be one of its members; the cluster."""
 
 
 def changed_entity(about: changes.Target) -> Entity | None:
-    """Return the entity that a change is about; None if nothing here depends on it."""
+    """Return the entity that a change concerns; None if no symptom's subject depends on it."""
     match about:
         case ConfigResource(type=codes.TOPIC, name=name) | changes.TopicTarget(name=name):
             return Entity(TOPICS, name)
@@ -84,7 +83,9 @@ def changed_entity(about: changes.Target) -> Entity | None:
 
 
 def _limited(entity: QuotaEntity) -> Entity:
-    """Return the entity of a quota: members report their client id and host, and no API their user."""
+    """Return the entity for a quota: the client id or the address that it names, which members report; else the user;
+    the cluster for a quota of defaults only.
+    """
     for sort, part in ((CLIENTS, CLIENT_ID), (HOSTS, IP), (USERS, USER)):
         if entity.has(part) and (name := entity.name_of(part)) is not None:
             return Entity(sort, name)
@@ -92,8 +93,8 @@ def _limited(entity: QuotaEntity) -> Entity:
 
 
 def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield the changes of the entities that a symptom's subject depends on, each with its distance. A change may be
-    yielded more than once. Types of entities without a change cost no time: 10,000 groups may be examined.
+    """Yield (distance, changes) for each changed entity on which a symptom's subject depends. An entity may be yielded
+    more than once. Types of entities without a change cost no time, since 10,000 groups may be examined.
     """
     subject = symptom.subject
     group, topic = subject.group, subject.topic
@@ -114,7 +115,9 @@ def near(symptom: Symptom, snapshot: Snapshot, changed: Changed[T]) -> Iterator[
 def _brokers_of(
     snapshot: Snapshot, topic: str, number: int | None, brokers: Mapping[str, T]
 ) -> Iterator[tuple[int, T]]:
-    """Yield the changed brokers of a partition, or of all partitions of a topic."""
+    """Yield (distance, changes) for the changed brokers of a partition; of all partitions of the topic if `number` is
+    None.
+    """
     known = snapshot.topics.get(topic)
     for each in known.partitions if known is not None else ():
         if number is None or each.number == number:
@@ -124,8 +127,8 @@ def _brokers_of(
 
 
 def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield the changes of the entities that a group depends on, with their distances. topic: the only topic that
-    counts; None for all that the group reads.
+    """Yield (distance, changes) for the changed entities on which a group depends. topic: the only topic that counts;
+    None for all topics that the group reads.
     """
     if (found := changed.get(GROUPS, {}).get(name)) is not None:
         yield ITSELF, found
@@ -160,8 +163,9 @@ def _near_group(snapshot: Snapshot, name: str, topic: str | None, changed: Chang
 def _sources_of(
     snapshot: Snapshot, group: str, topic: str | None, connectors: Mapping[str, T]
 ) -> Iterator[tuple[int, T]]:
-    """Yield the changed source connectors that write to topics of a group: its members read the records that their
-    converters and transforms made. topic: the only topic that counts; None for all that the group reads.
+    """Yield (distance, changes) for the changed source connectors that write to topics of a group: the group reads
+    records that their converters and transforms made. topic: the only topic that counts; None for all topics that
+    the group reads.
     """
     lag = snapshot.lags.get(group)
     read = {topic} if topic is not None else {each.topic for each in (lag.partitions if lag is not None else ())}
@@ -170,9 +174,9 @@ def _sources_of(
 
 
 def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Changed[T]) -> Iterator[tuple[int, T]]:
-    """Yield the changes of a connector, and of the entities that its trace, or that of its task, points to. Others do
-    not count: a connector uses many topics, and fails for reasons outside of Kafka. A trace about records points to the
-    schemas of its topics.
+    """Yield (distance, changes) for a changed connector, and for the changed entities that its trace, or that of a
+    task, points to. Other entities do not count: a connector uses many topics, and may fail for reasons outside of
+    Kafka. A trace about records points to the schemas of its topics.
     """
     if (found := changed.get(CONNECTORS, {}).get(name)) is not None:
         yield ITSELF, found
@@ -195,7 +199,7 @@ def _near_connector(snapshot: Snapshot, name: str, task: int | None, changed: Ch
 
 
 def topics_with(subject: str, snapshot: Snapshot) -> Sequence[str]:
-    """Return the topics that use a subject by its name; also after its deletion."""
+    """Return the topics whose records use a subject, by the subject's name; also if the subject was deleted."""
     known = snapshot.schemas.get(subject) or subjects.Subject(subject)
     return [each.topic for each in subjects.topics_of(known, snapshot.topics)]
 
@@ -209,14 +213,16 @@ def _host(member: GroupMember) -> str:
 
 
 def may_be_user_of(user: str, group: str, snapshot: Snapshot) -> bool:
-    """Return whether members of a group may log in as a user: False if ACLs let the user read other groups only."""
+    """Return whether members of a group may log in as a user. False if the user's ACLs allow it to read only other
+    groups.
+    """
     allowed = _groups_by_user(snapshot.acls).get(user)
     return allowed is None or any(covers(pattern_of(each), _GROUP, group) for each in allowed)
 
 
 @remembered
 def _groups_by_user(acls: tuple[Acl, ...]) -> Mapping[str, Sequence[Acl]]:
-    """Return user -> the ACLs that let it use groups."""
+    """Return user -> the ACLs that allow it to read groups."""
     found: dict[str, list[Acl]] = {}
     for each in acls:
         if each.resource_type == _GROUP and each.permission == _ALLOW and each.principal.startswith("User:"):
@@ -225,8 +231,9 @@ def _groups_by_user(acls: tuple[Acl, ...]) -> Mapping[str, Sequence[Acl]]:
 
 
 def configs_of(symptoms: Iterable[Symptom], snapshot: Snapshot) -> tuple[ConfigResource, ...]:
-    """Return the entities whose configs may cause symptoms: topics, groups with the topics that they read, the brokers
-    that a symptom points to or that have a replica, and the cluster default. Each once, in the order of the symptoms.
+    """Return the resources whose configs may cause symptoms: topics, groups with the topics that they read, the brokers
+    to which a symptom points or that have a replica, and the cluster default; each once, in the order of the
+    symptoms.
     """
     return tuple(dict.fromkeys(each for symptom in symptoms for each in _configs_of(symptom, snapshot)))
 

@@ -1,7 +1,7 @@
-"""Changes between two snapshots: each difference by its place, and similar differences as one event. Pure.
+"""The changes between two snapshots: each difference with its place, and similar differences as one event. Pure.
 
-A part that was not read before is no change, and neither is a place that only one of the snapshots has: a new topic's
-configs and partitions come with the topic.
+If only one of the snapshots has a part or a place, this is no change: the configs and partitions of a new topic come
+with the topic.
 """
 
 from __future__ import annotations
@@ -39,26 +39,30 @@ from console.triage.share_beginnings import SHARE
 
 
 class About(NamedTuple):
-    """The description of a kind of events."""
+    """The properties of a kind of events."""
 
     shown_with: str
-    """The name in the head of a pane that shows these kinds together."""
+    """The name under which the head of a pane shows this kind, together with other kinds of the same name."""
     part: Part | None = None
-    """The part of a snapshot that shows the kind; None: each place has its own read time."""
+    """The part of a snapshot in which the kind shows; None if each place has its own time of reading."""
     one: str = ""
-    """The noun of a target in a count, in the singular; empty if lines name the places in another way."""
+    """The singular noun for the changed entities in a count; empty if lines name the places in another way."""
     value: Callable[[str], str] = str
-    """Returns a value as text for a line."""
+    """Returns a value of the kind as text for a line."""
     own_values: bool = False
-    """Whether targets that change in the same way have different values, such as partition counts or times."""
+    """Whether entities that change in the same way have different values, such as numbers of partitions or times, so
+    that the values are not compared.
+    """
     by_requests: bool = False
-    """Whether only a client's request changes it, never the cluster by itself."""
+    """Whether only a client's request makes this change, never the cluster by itself."""
     no_way_back: str = "no request of a client made this change"
-    """The reason why no edit reverts it, if none does."""
+    """The reason why no edit reverts the change; only for kinds that none reverts."""
     once_gone: str = ""
-    """The reason for a target that is gone, or was created again; empty: the same reason."""
+    """The reason why no edit reverts the change if the entity is gone or was created again; empty for the reason in
+    `no_way_back`.
+    """
     is_login: bool = False
-    """Whether clients log in with it: they notice its end at their next login."""
+    """Whether clients log in with the entity, so that they notice its end only at their next login."""
 
 
 _NODES, _TOPICS, _ACCESS = "brokers, partitions", "topics, configs", "quotas, ACLs, users"
@@ -70,7 +74,7 @@ class Kind(StrEnum):
     about: About
 
     def __new__(cls, name: str, about: About) -> Self:
-        """Create a member from a row below."""
+        """Create a member from its name and its properties."""
         kind = str.__new__(cls, name)
         kind._value_ = name
         kind.about = about
@@ -187,12 +191,13 @@ TASKS, UNPLACED = "tasks", "unplaced"
 
 
 class Place(NamedTuple):
-    """A place whose value can change."""
+    """An entity, or a property of an entity, whose value can change."""
 
     kind: Kind
     about: changes.Target
-    """The owner of the value: for a leader, an ISR or replicas the partition, for the controller the cluster
-    default."""
+    """The entity to which the value belongs: for a leader, an ISR or replicas the partition, for the controller the
+    cluster default.
+    """
     key: str = ""
     """A config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
     topic, `RACK` or `ADDRESS` of a broker, `STATE` or `TASKS` of a connector, `UNPLACED` or a worker's address of a
@@ -201,7 +206,7 @@ class Place(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A place with its values before and after; None for no value."""
+    """A place with its values before and after the change; None for no value."""
 
     place: Place
     was: str | None
@@ -212,8 +217,8 @@ class Difference(NamedTuple):
 
 
 def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences in the parts that both snapshots have. They share unchanged objects, so most comparisons
-    are by identity.
+    """Yield the differences in the parts that both snapshots have. Unchanged parts are the same objects in both, so
+    most comparisons are by identity.
     """
     yield from _controller_differences(old, new)
     for part, find in _FIND.items():
@@ -224,9 +229,9 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the differences that only a client's request makes: configs, quotas, ACLs, credentials, feature levels,
+    """Yield the differences that only a client's request can make: configs, quotas, ACLs, credentials, feature levels,
     voters, versions of schemas, and topics that were deleted, created again or given more partitions. There are few
-    such differences, whatever brokers do.
+    of them, whatever happens to brokers.
     """
     for part, find in _BY_CLIENTS.items():
         if getattr(old, part) is not getattr(new, part) and part in old.read_at:
@@ -235,7 +240,7 @@ def changes_by_clients(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def pauses(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the connectors that clients paused or stopped."""
+    """Yield a difference for each connector that was paused or stopped between the snapshots."""
     if old.connect is not new.connect and Part.CONNECT in old.read_at:
         for each in _connect_differences(old, new):
             if each.place.key == STATE and each.became in (connect.PAUSED, connect.STOPPED):
@@ -287,8 +292,8 @@ def _feature_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """Return the active controller's id, -1 for none; None if unknown. Metadata of a KRaft cluster names any broker as
-    the controller, so the quorum's response counts.
+    """Return the id of the active controller, -1 if there is none; None if unknown. In a KRaft cluster, Metadata names
+    any broker as the controller, so the response about the quorum is used.
     """
     if Part.QUORUM not in snapshot.read_at:
         return None
@@ -306,8 +311,8 @@ def _controller_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference
 
 
 def _voter_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the new and the former voters, if both snapshots have the quorum. A voter without a directory belongs to a
-    static quorum: an equal id is the same voter.
+    """Yield a difference for each added or removed voter, if both snapshots have the quorum. In a static quorum voters
+    have no directory, so two with the same id are equal.
     """
     if old.quorum is None or new.quorum is None:
         return
@@ -424,9 +429,9 @@ def _token_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime) -> Iterator[Difference]:
-    """Yield the logins that ended by themselves: delegation tokens that passed their ends, or are gone, as by a
-    request. Left out are those whose owner has another one that is valid. Each place names the owner, and the former
-    value is the end.
+    """Yield a difference for each login that ended without a new one: delegation tokens that expired or are not listed
+    any more, for example because of a request. Tokens are left out if their owner has another valid one. The place
+    names the owner, and the former value is the time of the end, ms since 1970.
 
     Args:
         began, ended: the times of the two polls, UTC.
@@ -444,7 +449,9 @@ def ended_logins(old: Snapshot, new: Snapshot, began: datetime, ended: datetime)
 
 
 def _schema_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the newest version of each subject that was registered, and each version that was deleted."""
+    """Yield a difference for the newest version that was registered for each subject, and for each version that was
+    deleted.
+    """
     for name, before, after in differing(old.schemas, new.schemas):
         had, has = ({one.number for one in each.live} if each is not None else set() for each in (before, after))
         newest, newer = max(had, default=0), max(has, default=0)
@@ -474,12 +481,12 @@ def _group_differences(name: str, one: Group | None, other: Group | None) -> Ite
 # -- Connect -----------------------------------------------------------------------------------------------------------
 
 _PASSING = frozenset({connect.UNASSIGNED, "RESTARTING", ""})
-"""States of instances for a moment, while workers distribute them."""
+"""States that connectors and tasks have for a moment while workers distribute them."""
 
 
 def _connect_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the differences of the Connect clusters that both snapshots have. A rebalance is one difference of its
-    cluster, whatever the number of its instances.
+    Connect cluster, whatever the number of its instances.
     """
     for name, before, after in differing(old.connect, new.connect):
         if before is None or after is None:
@@ -541,12 +548,15 @@ SOON, GONE = 0.8, 3
 """Multiples of the interval between a group's commits: within the first, members that joined have committed nothing
 yet; after the second, members without a commit are gone."""
 STEPS = 3
-"""Factor of the usual step between two commits: the offset has to fall by more, as an older commit may arrive late."""
+"""Factor of the usual step between two commits. Only an offset that falls by more counts as set back: an older commit
+may arrive late.
+"""
 
 
 def offset_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Yield the offsets of groups that changed without reading: set back, set ahead while the group had no members, or
-    gone. Offsets disappear with their topic, so those of a topic that was deleted or created again do not count.
+    """Yield a difference for each committed offset that did not change by reading: it was set back, it was set ahead
+    while the group had no members, or it is gone. Offsets of topics that were deleted or created again do not count,
+    since they go with the topic.
     """
     for name, before, after in differing(old.lags, new.lags):
         if before is not None and after is not None:
@@ -580,7 +590,9 @@ def _set_offsets(group: str, before: GroupLag, lag: GroupLag, old: Snapshot, new
 
 
 def _set_ahead(group: str, stands: Standing, committed: int, old: Snapshot, new: Snapshot) -> bool:
-    """Return whether an offset that rose was set by another client than a reader."""
+    """Return whether a client that does not read the group's records set a rising offset. stands: the former state of
+    the offset.
+    """
     was, now = old.groups.get(group), new.groups.get(group)
     if was is None or now is None or not was.is_vacant:
         return False
@@ -621,8 +633,8 @@ _FIND: Mapping[Part, Callable[[Snapshot, Snapshot], Iterator[Difference]]] = {
     Part.VERSIONS: _feature_differences,
     Part.CONNECT: _connect_differences,
 }
-"""Functions that find the differences of a part that both snapshots have. Configs have a time for each resource
-instead.
+"""Part of a snapshot -> the function that yields its differences if both snapshots have the part. Configs are not here,
+because each resource has its own time of reading.
 """
 _BY_CLIENTS = {
     part: _FIND[part] for part in (Part.QUOTAS, Part.ACLS, Part.SCRAM, Part.VERSIONS, Part.QUORUM, Part.SCHEMAS)
@@ -632,11 +644,13 @@ _BY_CLIENTS = {
 # -- from differences to events ----------------------------------------------------------------------------------------
 
 MOST_LINES = 8
-"""Maximum number of topics or entities with the same change that get an event each; above it, one event has all."""
+"""Maximum number of topics or entities with the same change that get an event each; if there are more, all share one
+event.
+"""
 MOST_PLACES = 500
-"""Maximum number of places that a stored event names; it counts all of them."""
+"""Maximum number of places that a stored event names; its count includes all."""
 MOST_EVENTS = 1_000
-"""Maximum number of stored events; the oldest are dropped first, and counted."""
+"""Maximum number of stored events. If there are more, the oldest are dropped, and counted."""
 
 
 class Event(Struct, frozen=True):
@@ -644,25 +658,26 @@ class Event(Struct, frozen=True):
 
     kind: Kind
     places: tuple[Place, ...]
-    """The places; at most `MOST_PLACES` once the event is stored."""
+    """The changed places; at most `MOST_PLACES` of them once the event is stored."""
     count: int
     """The number of all places."""
     units: int
-    """The number of their topics, entities or groups."""
+    """The number of topics, entities or groups to which the places belong."""
     was: str | None
     """The former value; None for no value, ``""`` if it differs between the places."""
     became: str | None
     """The present value; None for no value, ``""`` if it differs between the places."""
     since: datetime | None
-    """The time of the last read of `was`, UTC; None if unknown."""
+    """The time of the last read that showed `was`, UTC; None if unknown."""
     until: datetime
-    """The time of the first read of `became`, UTC."""
+    """The time of the first read that showed `became`, UTC."""
     severity: Severity
     author: Author | None = None
     """The author; None if the journal of this host has no matching change."""
     times: int = 1
-    """If one event stands for several: how often a broker left or returned, or how often a Connect cluster had
-    instances without a worker."""
+    """The number of events that this event combines: how often a broker left or returned, or how often a Connect
+    cluster had instances without a worker.
+    """
 
     @property
     def trouble(self) -> bool:
@@ -693,11 +708,12 @@ def events(
     warned: Collection[Place] = (),
 ) -> list[Event]:
     """Return differences as events, in the order of their first differences: one for each topic or entity, or one for
-    all of them if they are many. Every difference is in exactly one event, with those of the same author.
+    all of those with the same change if they are many (`MOST_LINES`). Every difference is in exactly one event.
 
     Args:
-        at: the time of parts without their own time, UTC.
-        warned: the places that rules warn of, as in `severity`.
+        at: the time for parts without a time of their own, UTC.
+        authors: place -> the author of its change; changes of different authors are different events.
+        warned: the places about which rules warn, as in `severity`.
     """
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in differences_:
@@ -714,7 +730,7 @@ def events(
 
 
 def _sort(each: Difference) -> tuple[object, ...]:
-    """Return the common properties of differences that can be one event."""
+    """Return a key that is equal for differences which may be in the same event."""
     place = each.place
     match place.kind:
         case kind if kind.about.own_values:
@@ -771,8 +787,8 @@ def _event(
 
 
 def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
-    """Return the time of the last read of the value before, None if unknown, and of the first read of the one after,
-    UTC.
+    """Return the time of the last read that showed the former value, None if unknown, and the time of the first read
+    that showed the present one, both UTC. at: the time for a part without a time of its own, UTC.
     """
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
@@ -788,7 +804,7 @@ def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tu
 
 
 def _group_of_polls(place: Place) -> str | None:
-    """Return the group of a place that only polls of groups show; None for other places."""
+    """Return the group of a place whose value is known only from polls of groups; None for other places."""
     if isinstance(place.about, changes.GroupOffsetTarget):
         return place.about.group
     return place.about.name if isinstance(place.about, changes.GroupTarget) and place.key == MEMBERS else None
@@ -801,10 +817,10 @@ _WORSE_STATES = frozenset({"Dead", "NotReady"})
 
 
 def severity(each: Difference, warned: Collection[Place] = ()) -> Severity:
-    """Return the severity of a difference, by its effect and not by its author.
+    """Return the severity of a difference. It depends on the effect, not on the author.
 
     Args:
-        warned: the places whose changes the rules of plans warn of (`judged_changes.warned_places`).
+        warned: the places about whose changes the rules of plans warn (`judged_changes.warned_places`).
     """
     place, became = each.place, each.became
     match place.kind:
@@ -854,7 +870,7 @@ def _connect_severity(each: Difference) -> Severity:
 
 
 def _failures(value: str | None) -> int:
-    """Return the number of failed instances in the value of a place."""
+    """Return the number of failed instances in a value of `TASKS` or `STATE`; 0 for None."""
     counts = (each.partition(" ") for each in (value or "").split(", ") if connect.FAILED in each)
     return sum(int(count) if state else 1 for count, _, state in counts)
 
@@ -863,16 +879,18 @@ def _failures(value: str | None) -> int:
 
 
 class Record(Struct, frozen=True):
-    """The last events, the latest first."""
+    """The stored events, the latest first."""
 
     began: datetime
-    """The start of the observation, UTC."""
+    """The time at which kac began to watch, UTC."""
     events: tuple[Event, ...] = ()
     dropped: int = 0
-    """The number of older events that are no longer kept."""
+    """The number of older events that were dropped."""
 
     def with_events(self, new: Iterable[Event]) -> Record:
-        """Return the record with later events, given in their order; each names at most `MOST_PLACES` places."""
+        """Return the record with further events, given in the order of time; each stores at most `MOST_PLACES`
+        places.
+        """
         added = [
             replace(each, places=each.places[:MOST_PLACES]) if len(each.places) > MOST_PLACES else each for each in new
         ]
@@ -886,15 +904,16 @@ class Record(Struct, frozen=True):
 
 
 FLAP = timedelta(minutes=10)
-"""The time within which the absence and the return of a broker are one event, with the leaders and ISRs that changed by
-it."""
+"""Maximum time between the leaving and the return of a broker that become one event, together with the changes of
+leaders and ISRs that they cause.
+"""
 ALONG = timedelta(seconds=30)
-"""The time before a broker is known to be gone in which its replicas may leave ISRs already."""
+"""Time before a broker is known to be gone within which changes of ISRs may belong to its leaving."""
 
 
 def _folded(new: Event, kept: list[Event]) -> list[Event]:
-    """Return stored events with a later one, the latest first: one event for a broker that went and came, and for the
-    leaders and ISRs that changed by it.
+    """Return the stored events with a further one, the latest first. The leaving and the return of a broker, and the
+    changes of leaders and ISRs that they cause, become one event.
     """
     if new.kind is Kind.BROKER:
         before = _flap_of(new.place, new, kept, 1)
@@ -918,14 +937,16 @@ def _folded(new: Event, kept: list[Event]) -> list[Event]:
 
 
 def _flap_of(broker: Place, new: Event, kept: Iterable[Event], times: int) -> Event | None:
-    """Return the latest event of a broker, if it went or came so often, shortly before another event."""
+    """Return the latest event of a broker if it combines at least `times` leavings and returns and is at most `FLAP`
+    older than the new event; else None.
+    """
     before = next((each for each in kept if each.kind is Kind.BROKER and each.place == broker), None)
     return before if before is not None and before.times >= times and before.until >= new.until - FLAP else None
 
 
 def _goes_along(event: Event, broker: Place) -> bool:
-    """Return whether leaders or ISRs changed because a broker went or came. If a partition has no leader, the change is
-    more than that.
+    """Return whether an event is a change of leaders or ISRs that the leaving or return of the broker caused. False if
+    a partition has no leader, which is worse than that.
     """
     assert isinstance(broker.about, changes.BrokerTarget)
     number = str(broker.about.id)
@@ -935,7 +956,7 @@ def _goes_along(event: Event, broker: Place) -> bool:
 
 
 def _joined(one: Event, other: Event) -> Event:
-    """Return an event that also stands for a second one, with the places of both."""
+    """Return the first event extended by the places and the number of the second one."""
     places = tuple(dict.fromkeys((*one.places, *other.places)))
     return replace(
         one,

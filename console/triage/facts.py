@@ -1,4 +1,6 @@
-"""Facts that are read occasionally, in addition to the snapshot: log offsets, open transactions, the newest records."""
+"""Facts that are not in the snapshot and are read less often: offsets of logs, open transactions, the newest
+records.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +19,30 @@ from console.model.throttling import Client, Throttled
 from console.model.transactions import NOTHING_SEEN, Transactions
 
 OpenPlace = tuple[Place, int, int]
-"""An open transaction: the partition, the producer's id, and its first offset."""
+"""An open transaction in a partition: the partition, the producer's id, and the first offset of the transaction."""
 
 
 ChangeKey = tuple[Target, str, str | None]
-"""A changed target, its key (``""`` for the whole target), and its new value as in `events.Difference`."""
+"""A changed entity, the changed key (``""`` for the whole entity), and the new value as in `events.Difference`."""
 
 
 class Author(NamedTuple):
-    """The author of a change according to this host's journal."""
+    """The author of a change, as this host's journal has it."""
 
     who: str
     number: int
     """The number of the change in the journal."""
     at: datetime
-    """The time of sending, UTC."""
+    """The time at which the change was sent, UTC."""
     reverts: bool = False
     """Whether the change reverts an earlier one."""
 
 
 class RequestLogs(Struct, frozen=True):
-    """Facts from brokers' request logs: the throttled clients, and the logs that could not be read."""
+    """Facts from the brokers' request logs on this host: the throttled clients, and the logs that could not be read."""
 
     throttled: Mapping[Client, Throttled] = field(default_factory=dict)
-    """The recently throttled clients, the most throttled first."""
+    """Client -> its throttling; only clients that were throttled lately, those throttled most first."""
     files: tuple[str, ...] = ()
     """The names of the logs."""
     unread: Mapping[str, Failure] = field(default_factory=dict)
@@ -48,44 +50,47 @@ class RequestLogs(Struct, frozen=True):
 
 
 class Former(NamedTuple):
-    """The ends of a log at some times before kac read it, by the times of its records."""
+    """The end offsets of a log at earlier times, which kac found by the timestamps of records."""
 
     at: float
-    """The time of the read, Unix seconds."""
+    """The time at which kac read them, Unix seconds."""
     end: int
-    """The end of the log then."""
+    """The end offset at the time of the read."""
     ends: tuple[tuple[float, int], ...]
-    """Times in Unix seconds, each with the end of the log at that time, the earliest first; those before its first
-    record are missing."""
+    """Pairs of a time in Unix seconds and the end offset of the log at that time, the earliest first; times before the
+    first record are missing.
+    """
 
 
 class Facts(Struct, frozen=True):
-    """All facts besides the snapshot, as of the last poll."""
+    """All facts that are not in the snapshot, as of the last poll."""
 
     logs: ObservedLogs = ObservedLogs()
     transactions: Transactions = NOTHING_SEEN
-    """The last read of the partitions whose last stable offset does not move."""
+    """The result of the last read of open transactions, in partitions whose last stable offset does not move."""
     open_before: Mapping[OpenPlace, str] = field(default_factory=dict)
-    """The open transactions of the read before, with the states at their coordinators."""
+    """The open transactions in the read before that one -> their states at the coordinators."""
     newest: Mapping[Place, Newest] = field(default_factory=dict)
     """The newest record of each partition, read hourly."""
     certificates: tuple[Certificate, ...] = ()
-    """The certificates of the reachable listeners, read hourly."""
+    """The certificates of the listeners that kac can reach, read hourly."""
     views: Views = Views()
-    """Each broker's response to Metadata."""
+    """The response of each broker to the same Metadata request."""
     request_logs: RequestLogs = RequestLogs()
     """The facts from the configured request logs."""
     authors: Mapping[ChangeKey, Author] = field(default_factory=dict)
-    """The authors of changes that clients made, as far as this host's journal has them."""
+    """Change by a client -> its author, for changes that this host's journal has."""
     taken_back: frozenset[ChangeKey] = frozenset()
-    """Places, each with the value that a change in the journal reverted."""
+    """The values that a later change in this host's journal reverted, each with its entity and key."""
     restarts: Mapping[str, Author] = field(default_factory=dict)
     former: Mapping[Place, Former] = field(default_factory=dict)
-    """The logs that groups read whose lag grows, before it did."""
+    """Partition -> the earlier end offsets of its log, for groups whose lag grows."""
 
 
 def opened(seen: Transactions) -> Mapping[OpenPlace, str]:
-    """Return the open transactions of a poll, each with its state at the coordinator; ``""`` without one."""
+    """Return the open transactions in a read -> their states at the coordinators; ``""`` if no coordinator
+    knows one.
+    """
     known = seen.by_producer
     return {
         (each.place, id_, each.producer.start_offset): known[id_].state if id_ in known else ""

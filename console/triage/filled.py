@@ -1,5 +1,5 @@
-"""The part of a file system's growth that one topic, or the moves to a broker, make up, and the limits of that topic.
-Pure.
+"""What fills a file system: the share of its growth that one topic, or the moves to a broker, make up; and the limits
+of that topic. Pure.
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ from console.plan.topic_risks import BY_SIZE, BY_TIME, FOREVER, POLICY, kept
 Dirs = Mapping[int, Sequence[LogDir]]
 """Broker -> its log directories."""
 LASTS = timedelta(seconds=60)
-"""Minimum age of the directories that the present ones are compared with; until then the first ones count."""
+"""Minimum time between two readings of the log directories that are kept for the comparison."""
 MOST_OF = 0.5
-"""Minimum share of a growth, or of the logs, for its name in a row."""
+"""Minimum share of a growth, or of all logs, 0 to 1, for which a topic or moves are named."""
 CERTAIN_BYTES = 1_000_000
-"""Minimum number of used bytes for a conclusion about what used them."""
+"""Minimum number of bytes used up between two readings from which the reason can be concluded."""
 
 
 class Looks(NamedTuple):
-    """Two former readings of all log directories: `first` is 60 to 120 s old (`LASTS`) once there are two."""
+    """Two former readings of all log directories. The first is 60 to 120 s old once there were two readings."""
 
     first: Dirs
     second: Dirs
     at: datetime
-    """The time of the second one, UTC."""
+    """The time of the second reading, UTC."""
     moves: tuple[Sequence[Reassignment], Sequence[Reassignment]] = ((), ())
     """The reassignments that ran at the two readings."""
 
 
 def looks_after(known: Looks | None, snapshot: Snapshot, at: datetime) -> Looks | None:
-    """Return the readings to compare with after a poll. at: the time of the poll, UTC."""
+    """Return the readings with which the next poll is compared; None before the first reading. at: the time of this
+    poll, UTC.
+    """
     dirs, moves = snapshot.log_dirs, snapshot.reassignments
     if not dirs:
         return known
@@ -46,23 +48,27 @@ def looks_after(known: Looks | None, snapshot: Snapshot, at: datetime) -> Looks 
 
 
 class Filled(NamedTuple):
-    """The topic, or the moves, that make up most of a file system's growth or of the logs there."""
+    """The topic, or the moves, that make up most of a file system's growth or of all its logs."""
 
     topics: tuple[str, ...]
-    """The topic; for moves, the topics whose replicas come and grow, the largest first."""
+    """The topic; for moves, the topics whose added replicas grow, the largest first."""
     size: int
     whole: int
-    """The growth of all, or all bytes."""
+    """The whole growth in bytes; if `grows` is false, the bytes of all logs."""
     grows: bool
-    """Whether the share is of the growth; else of the bytes that are held."""
+    """Whether `size` and `whole` are growths; otherwise they are the bytes that are stored."""
     places: frozenset[tuple[str, int]] = frozenset()
-    """The partitions whose replicas running moves add, and which grow; empty if the moves are not most of it."""
+    """(topic, partition) of the growing replicas that running moves add; empty if the moves do not make up most of the
+    growth.
+    """
     copies: bool = False
-    """Whether the topic's growth is of replicas that were not there before: copies from elsewhere, or a new topic."""
+    """Whether the topic's growth is in replicas that were not there at the former reading: copies from elsewhere, or a
+    new topic.
+    """
 
     @property
     def comes(self) -> bool:
-        """Whether replicas that come are most of the growth."""
+        """Whether most of the growth is in replicas that are added or new."""
         return bool(self.places) or self.copies
 
 
@@ -73,15 +79,16 @@ def filled(
     ended: frozenset[Reassignment],
     fills: bool | None,
 ) -> Filled | None:
-    """Return the moves, or else the topic, that make up most of the growth of directories on one file system; if they
-    do not fill it, the topic with most of the bytes. None if no topic has most of them.
+    """Return the moves, or else the topic, that make up most of the growth of directories on one file system; if the
+    file system does not fill up, the topic with most of the stored bytes. None if neither moves nor a topic make up
+    most.
 
     Args:
         before, now: the directories at a former reading, and now; empty if they are unknown.
-        moves: the reassignments that add a replica there.
-        ended: those that ran at the former reading, or since.
-        fills: whether the file system is full soon at its present rate; None while the rate is unknown. A little growth
-            of a large disk that rests is not why it is nearly full.
+        moves: the running reassignments that add a replica there.
+        ended: the reassignments that ran at the former reading, or since.
+        fills: whether the file system will be full soon at its present rate; None while the rate is unknown. A little
+            growth of a large disk that fills slowly is not the reason why it is nearly full.
     """
     # Directories of one file system all report its free bytes.
     used = max((was.usable_bytes - each.usable_bytes for was, each in zip(before, now, strict=True)), default=0)
@@ -103,8 +110,10 @@ def _most_grown(
     ended: frozenset[Reassignment],
     used: int,
 ) -> Filled | None:
-    """Return the moves, or else the topic, that make up most of the growth of directories. used: the bytes by which the
-    free ones became fewer.
+    """Return the moves, or else the topic, that make up most of the growth of directories; None if none does.
+
+    Args:
+        used: the number of free bytes that were used up.
     """
     grown: dict[str, int] = {}
     for was, each in zip(before, now, strict=True):
@@ -131,8 +140,12 @@ def _grown_places(
     topics: Collection[str],
     moved: Collection[tuple[str, int]] | None = None,
 ) -> dict[tuple[str, int], int]:
-    """Return partition -> the growth of its replicas there. moved: None for all replicas; else only those of these
-    partitions count, copies from another directory, and those that were not there before.
+    """Return (topic, partition) -> the growth in bytes of its replicas in these directories.
+
+    Args:
+        topics: the topics that count.
+        moved: None to count all replicas. Otherwise only replicas that were not there before, and those of these
+            partitions, which are copies from another directory.
     """
     found: dict[tuple[str, int], int] = {}
     for was, each in zip(before, now, strict=True):
@@ -146,7 +159,7 @@ def _grown_places(
 
 
 def limits_of(snapshot: Snapshot, topic: str) -> str:
-    """Return why a topic's logs grow without end, or the limits up to which they may grow, as text; ``""`` if its
+    """Return, as text, the limits up to which a topic's logs may grow, or why they grow without end; ``""`` if its
     configs were not read.
     """
     configs = snapshot.configs.get(topic_resource(topic))

@@ -1,4 +1,4 @@
-"""Equal causes of many groups, or of one rule of lint, merged into one cause. Pure."""
+"""Merging of equal causes of many groups, or of one rule of lint, into one cause. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.triage.observations import earliest
 from console.triage.symptoms import CLUSTER, Subject
 
 FEW = 3
-"""Maximum number of groups, and of partitions of a group, that are named individually."""
+"""Maximum number of groups, and of partitions of a group, that are reported one by one."""
 MOST_COMMANDS = 16
 """Maximum number of commands in one step."""
 _SEVERITIES = tuple(Severity)
@@ -25,10 +25,12 @@ all."""
 
 
 def folded(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the indexes of the claims, grouped into causes. All claims of one cause about states (`Claim.stands`) are
-    one group. Claims with `Claim.fold` that agree in cause, severity, certainty and entity are one group if they are
-    about more than `FEW` groups, or about several groups with the same entity, such as a quota; else those of a group
-    are one if they are more than `FEW`. Any other claim is alone.
+    """Return lists of indexes of the claims: the claims of each list are reported as one cause.
+
+    All claims of one cause about lasting states (`Claim.stands`) are one list. Claims with `Claim.fold` that agree in
+    cause, severity, certainty and entity are one list if they are about more than `FEW` (3) groups, or about several
+    groups with the same entity, such as a quota. Otherwise those of a single group are one list if they are more than
+    `FEW`. Any other claim is a list of its own.
     """
     found: list[list[int]] = []
     kinds: dict[tuple[object, ...], list[int]] = {}
@@ -59,7 +61,9 @@ def folded(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _of_many(claims: Iterable[Claim], few: int) -> bool:
-    """Return whether claims are about more than `few` groups, without looking at all of 10,000 claims."""
+    """Return whether claims are about more than `few` different groups; of 10,000 claims only the first ones are looked
+    at.
+    """
     groups = set()
     for claim in claims:
         groups.add(claim.subject.group)
@@ -69,7 +73,7 @@ def _of_many(claims: Iterable[Claim], few: int) -> bool:
 
 
 def one_of(claims: Sequence[Claim]) -> Claim:
-    """Return one claim that represents all of these."""
+    """Return one claim that represents all of these claims."""
     first = claims[0]
     if len(claims) == 1:
         return first
@@ -97,7 +101,9 @@ def one_of(claims: Sequence[Claim]) -> Claim:
 
 
 def _of_states(claims: Sequence[Claim]) -> Claim:
-    """Return the worst claim, the first one of equals, with the titles of the worst claims as evidence."""
+    """Return the most severe claim, the first one of equals, with the titles of the most severe claims as its
+    evidence.
+    """
     claims = sorted(claims, key=lambda claim: _SEVERITIES.index(claim.severity))
     first, more = claims[0], len(claims) - 1
     name, what = first.stands or ("", first.title)
@@ -116,8 +122,8 @@ def _of_states(claims: Sequence[Claim]) -> Claim:
 
 
 def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
-    """Return one piece of evidence for each of the first claims, with the claim's subject; the number of the other
-    claims; and the evidence that all claims have in common.
+    """Return one piece of evidence, with the subject, for each of the first claims; the number of the other claims; and
+    the evidence that all claims have in common.
     """
     common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
     own = [
@@ -141,14 +147,14 @@ def _about(subject: Subject) -> str:
 
 
 def _higher(known: Edit | None, edit: Edit) -> Edit:
-    """Return the edit that serves both claims: of two quotas of one entity the higher one; else `edit`, the later."""
+    """Return the edit that helps both claims: of two quotas of one entity the higher one; otherwise `edit`."""
     is_higher = isinstance(known, SetQuota) and isinstance(edit, SetQuota) and known.value >= edit.value
     return known if known is not None and is_higher else edit
 
 
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
-    """Yield the steps of all claims, those with the same text as one. If there are too many commands, only the first is
-    given as an example: the operator chooses.
+    """Yield the steps of all claims; steps with the same text become one. If they have too many commands, only the
+    first command is given, as an example.
     """
     steps: dict[str, dict[str, dict[Slot, Edit]]] = {}
     ruled_out: dict[str, frozenset[str]] = {}

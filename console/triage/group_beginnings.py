@@ -1,5 +1,6 @@
-"""New partitions of a topic that groups do not read yet, or began after records that were there before: no API shows
-whether they read these, since a first commit comes only after the first reads. Pure.
+"""New partitions of a topic that groups do not read yet, or from which they committed only after records that were
+written before. No API shows whether they read these records, since a first commit comes only after the first reads.
+Pure.
 """
 
 from __future__ import annotations
@@ -17,24 +18,25 @@ from console.triage.facts import Facts
 from console.triage.judged_changes import JudgedChange
 
 NOTICED = timedelta(seconds=15)
-"""The time in which a group that looks for new partitions often has found and assigned them."""
+"""The time within which a group that looks for new partitions often has found and assigned them."""
 SOON = timedelta(seconds=60)
-"""The time for which a group whose consumers look for new partitions by themselves is not remarked on: they do so each
-metadata.max.age.ms, 5 minutes by default, and often sooner."""
+"""The time for which a group is not reported whose consumers look for new partitions by themselves: each
+metadata.max.age.ms, 5 minutes by default, and often sooner.
+"""
 KEPT = timedelta(minutes=30)
-"""The period for which a beginning is kept."""
+"""The time for which the first commits of a group are remembered."""
 CLASSIC = "classic"
 FEW = 20
-"""Maximum number of records that no client misses, such as tests of new partitions."""
+"""Number of records up to which nothing is reported: they may be tests of new partitions."""
 
 
 class Growth(NamedTuple):
-    """New partitions that a topic was given."""
+    """A topic that was given more partitions, with the numbers of the new ones."""
 
     topic: str
     new: range
     at: datetime
-    """The time of the first poll with them, UTC."""
+    """The time of the first poll that showed them, UTC."""
 
 
 class Unread(NamedTuple):
@@ -43,7 +45,7 @@ class Unread(NamedTuple):
     group: Group
     growth: Growth
     waiting: int
-    """The number of records in them."""
+    """The number of records in the new partitions."""
 
 
 class Begun(NamedTuple):
@@ -56,11 +58,11 @@ class Begun(NamedTuple):
 
 
 Beginnings = Mapping[tuple[str, str], Begun]
-"""Group and topic -> its first commits."""
+"""(group, topic) -> the group's first commits in new partitions of the topic."""
 
 
 def growths(judged: Iterable[JudgedChange]) -> Iterator[Growth]:
-    """Yield the topics that were given more partitions."""
+    """Yield the growth of each topic that was given more partitions, from the judged changes."""
     for each in judged:
         about, was, became = each.place.about, each.was, each.became
         if isinstance(about, TopicTarget) and each.place.key != ID and was is not None and became is not None:
@@ -68,11 +70,13 @@ def growths(judged: Iterable[JudgedChange]) -> Iterator[Growth]:
 
 
 def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts, at: datetime) -> Iterator[Unread]:
-    """Yield the groups whose members have partitions of a topic, but none of the new ones, and no offsets in them. New
-    partitions count if they have records, and were added at least `NOTICED` ago, or `SOON` for a group of the classic
-    type, whose members have to find them.
+    """Yield the groups whose members have partitions of a topic, but none of its new partitions, and that have no
+    offsets in these. New partitions count if they have records and were added at least `NOTICED` ago; `SOON` for a
+    classic group, whose members have to find them.
 
     Args:
+        judged: the changes up to this poll.
+        facts: the facts of this poll.
         at: the time of the poll, UTC.
     """
     for growth in growths(judged):
@@ -96,12 +100,13 @@ def without_new(judged: Iterable[JudgedChange], snapshot: Snapshot, facts: Facts
 def beginnings_after(
     known: Beginnings, judged: Iterable[JudgedChange], old: Snapshot, new: Snapshot, facts: Facts, at: datetime
 ) -> Beginnings:
-    """Return the late beginnings of groups in new partitions, after a poll; groups that found the partitions soon are
+    """Return the late first commits of groups in new partitions after a poll. Groups that found the partitions soon are
     left out.
 
     Args:
-        known: the beginnings up to the last poll, which stay unchanged.
+        known: the result for the last poll, which stays unchanged.
         judged: the changes up to this poll.
+        old, new: the snapshots of the last poll and of this one.
         facts: the facts of this poll.
         at: the time of this poll, UTC.
     """
@@ -122,8 +127,12 @@ def beginnings_after(
 
 
 def _first_commits(was: GroupLag, lag: GroupLag, late: Mapping[str, Growth], facts: Facts) -> dict[str, dict[int, int]]:
-    """Return topic -> new partition -> the number of records before the first commit there, at least `FEW`, for topics
-    that the group read.
+    """Return topic -> new partition -> the number of records before the group's first commit there, if it is at least
+    `FEW` (20); only for topics that the group read before.
+
+    Args:
+        was, lag: the group's offsets at the last poll and at this one.
+        late: topic -> its new partitions.
     """
     then = {(row.topic, row.partition) for row in was.partitions if row.committed >= 0 and row.topic in late}
     read = {topic for topic, _ in then}

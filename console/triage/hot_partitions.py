@@ -1,4 +1,4 @@
-"""Partitions that take the load that their topic should share, and since when each has done so. Pure."""
+"""Partitions that get the load which all partitions of their topic should share, and the time since when. Pure."""
 
 from __future__ import annotations
 
@@ -12,31 +12,38 @@ from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 HOT = 5.0
-"""Factor of the median load of a topic's partitions; a partition above it is hot."""
+"""Factor of the median load of a topic's partitions: a partition above it may be hot."""
 SHARE = 0.5
-"""Minimum share of the leader's load: a partition with a smaller one harms no broker."""
+"""Minimum share of the load of the leader, 0 to 1, that a hot partition has: a smaller one harms no broker."""
 LEAST = 1 << 20
-"""Minimum bytes per second of a hot partition."""
+"""Minimum load of a hot partition in bytes per second."""
 FEWEST = 3
-"""Minimum number of partitions of a topic with a hot one."""
+"""Minimum number of partitions of a topic for which hot ones are looked for."""
 LASTS = timedelta(seconds=45)
-"""The time for which a partition has to be hot, after a first window: a bulk load into one partition ends earlier."""
+"""The time for which a partition has to be hot, in addition to the first window of its rate: a bulk load ends
+earlier.
+"""
 
 
 class Hot(NamedTuple):
-    """A hot partition, with loads in bytes per second."""
+    """A hot partition. `taken` is what producers write to it; all loads are in bytes per second."""
 
     place: Place
     taken: float
     leader: int
     led: float
-    """The load of the leader."""
+    """The load of all partitions that the leader leads."""
     middle: float
     """The median load of the topic's partitions."""
 
 
 def hot_after(known: Mapping[Place, datetime], snapshot: Snapshot, at: datetime) -> Mapping[Place, datetime]:
-    """Return hot partition -> since when it is hot, UTC, after a poll. known: the same after the poll before."""
+    """Return hot partition -> the time since when it is hot, UTC, after a poll.
+
+    Args:
+        known: the result for the last poll.
+        at: the time of this poll, UTC.
+    """
     found = {each.place: known.get(each.place, at) for each in hot(snapshot)}
     return found if found or known else known
 
@@ -69,8 +76,8 @@ def _found(topics: Mapping[str, Topic], rates: Rates) -> Iterator[Hot]:
 
 @remembered
 def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
-    """Return partition -> bytes per second, for partitions that grow and were measured over a whole window. A burst is
-    not a load.
+    """Return partition -> its load in bytes per second, for partitions that grow and whose rate covers a whole window,
+    so that a burst does not count.
     """
     return {
         place: each.rate or 0.0
@@ -81,7 +88,7 @@ def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
 
 @remembered
 def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping[int, float]:
-    """Return leader -> bytes per second that producers write to it."""
+    """Return broker -> the bytes per second that producers write to all partitions that it leads."""
     led: dict[int, float] = {}
     for (name, number), taken in settled.items():
         partition = partition_in(topics.get(name), number)
@@ -91,8 +98,8 @@ def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
-    """Return the median bytes per second of a topic's partitions; None while one of them is unknown, and for fewer than
-    `FEWEST` partitions.
+    """Return the median load of a topic's partitions in bytes per second; None while one of them is unknown, and for a
+    topic with fewer than `FEWEST` (3) partitions.
     """
     found = [rates.of(topic.name, each.number).bytes for each in topic.partitions]
     known = [each for each in found if each is not None]

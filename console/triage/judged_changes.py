@@ -1,6 +1,7 @@
-"""Changes that clients made, each as the edit that would have made it here, judged by the rules of plans. Pure.
+"""Changes that clients made, each converted to the edit with which kac would have made it, and judged by the rules of
+plans. Pure.
 
-A change is judged once, against the snapshot before it, and kept until it is taken back.
+A change is judged once, against the snapshot before it, and kept until it is reverted or an hour has passed.
 """
 
 from __future__ import annotations
@@ -46,18 +47,19 @@ if TYPE_CHECKING:
     from console.plan.staged import Staged
 
 KEPT = timedelta(hours=1)
-"""The period for which a change is kept."""
+"""The time for which a change is kept."""
 MOST = 200
-"""Maximum number of changes that are kept, the latest ones, and of changes of one poll that are judged: more at once
-are a copy of another cluster's."""
+"""Maximum number of changes that are kept, the latest ones, and of changes of one poll that are judged. If there are
+more, settings of another cluster were copied.
+"""
 
 
 WRITTEN = 300.0
-"""Seconds since the last new record after which a topic counts as one that no producer uses."""
+"""Seconds since the last new record after which a topic counts as not used by producers."""
 MOST_LINES = 50
-"""Maximum number of changed lines of brokers' files that are judged of one poll."""
+"""Maximum number of changed lines in brokers' files that are judged for one poll."""
 LATELY = timedelta(hours=1)
-"""The time after its last commit for which a partition counts as read by a group that has no member there."""
+"""The time after its last commit for which a partition counts as read by a group without a member for it."""
 OffsetPlace = tuple[str, int]
 
 
@@ -67,26 +69,27 @@ the minimum that it had read before, in one of them."""
 
 
 class Node(NamedTuple):
-    """A broker as it was last listed, and the time of that listing, UTC."""
+    """A broker as the cluster last listed it, with the time of that listing, UTC."""
 
     broker: Broker
     at: datetime
 
 
 class Versions(NamedTuple):
-    """The known versions of a schema's subject, before and after a change."""
+    """The versions of a subject in the schema registry before and after a change."""
 
     former: tuple[SchemaVersion, ...]
     """The versions that existed before."""
     registered: tuple[int, ...]
-    """The numbers of the versions that were added."""
+    """The numbers of the versions that were registered."""
     deleted: tuple[int, ...]
-    """The numbers of the versions that were deleted. A version that is registered again has the same id, and another
-    number."""
+    """The numbers of the versions that were deleted. If a deleted version is registered again, it has the same schema
+    id and another number.
+    """
 
     @property
     def differ(self) -> bool:
-        """Whether the present schemas differ from the former ones."""
+        """Whether the set of schemas is another one than before."""
         return bool(self.registered or self.deleted)
 
 
@@ -100,16 +103,16 @@ class Warned(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The load before a quota of producers was lowered."""
+    """The write load before a quota of producers was lowered."""
 
     written: Written
-    """The load of all topics, the same object for all changes of a poll."""
+    """The load by topic and leader; the same object for all changes of a poll."""
     leaders: frozenset[int]
-    """The leaders to which more was written than the quota lets one client write."""
+    """The leaders to which all clients together wrote more than the quota lets one client write."""
 
 
 class ChangesNow(NamedTuple):
-    """The changes that hold after a poll, and those that it took back."""
+    """The changes that are in effect after a poll, and those that this poll showed as reverted."""
 
     judged: tuple[JudgedChange, ...]
     taken_back: tuple[JudgedChange, ...] = ()
@@ -120,41 +123,49 @@ class JudgedChange(Struct, frozen=True):
 
     place: triage_events.Place
     was: str | None
-    """The former value, as in `triage_events.Difference`."""
+    """The former value, as in `events.Difference`."""
     became: str | None
-    """The new value, as in `triage_events.Difference`."""
+    """The new value, as in `events.Difference`."""
     risks: tuple[Warned, ...]
     back: tuple[edits.Edit, ...]
-    """The edits that revert it; empty if nothing restores the former state, or if a rule of the plan warns of these
-    edits."""
+    """The edits that revert the change; empty if none restores the former state, or if a rule of plans warns of these
+    edits.
+    """
     after: datetime
     """The time of the last read without the change, UTC."""
     at: datetime
     """The time of the first poll with the change, UTC."""
     held: str | None = None
-    """A config's effective value before, from any source."""
+    """For a config, the effective value before, from any source; None if unknown."""
     holds: str | None = None
-    """A config's effective value after, from any source."""
+    """For a config, the effective value after, from any source; None if unknown."""
     offsets: Mapping[OffsetPlace, tuple[int, int]] = field(default_factory=dict)
-    """Topic and partition -> a group's offset before and after the change, -1 for none; only offsets that the group has
-    not reached again."""
+    """(topic, partition) -> a group's offset before and after the change, -1 for no offset. Only offsets that the group
+    has not reached again.
+    """
     waited: int | None = None
-    """The number of records that waited for a group when it disappeared with its offsets; None if the group stayed."""
+    """The number of records that waited for a group when it disappeared with its offsets; None if the group did not
+    disappear.
+    """
     versions: Versions | None = None
     """The versions of a schema's subject; None for other changes."""
     limits: Limits | None = None
-    """For a quota of producers that is lower than what was written to a leader before: the load before it."""
+    """The load before the change, for a quota of producers that is lower than what was written to a leader; None for
+    other changes.
+    """
     from_file: bool = False
-    """Whether the config stands in the broker's file, which it reads when it starts."""
+    """Whether the config is in the broker's file, which a broker reads when it starts."""
     was_used: bool = True
-    """Whether clients used a topic that was deleted: a member had a partition of it, or new records came lately; or
-    whether kac saw a client that reads a partition whose offset is gone."""
+    """For a deleted topic, whether clients used it: a member had a partition of it, or records came lately. For a lost
+    offset, whether kac saw a client that reads the partition.
+    """
 
     by_member: bool = False
     """Whether a member of the group set the offsets back: the same members had the partitions before and after, and
-    brokers take commits of a group with members only from these."""
+    brokers accept commits for a group with members only from these.
+    """
     to_start: bool = False
-    """Whether the offsets became those of the first records of their logs."""
+    """Whether the new offsets are those of the first records of the logs."""
 
     @property
     def ahead(self) -> int:
@@ -168,17 +179,21 @@ class JudgedChange(Struct, frozen=True):
 
     @property
     def skipped(self) -> int:
-        """The number of records between the offsets that disappeared with a group and those at which it began again."""
+        """The number of records between the offsets that disappeared with a group and those at which the group began
+        again.
+        """
         return sum(now - was for was, now in self.offsets.values() if was < now) if self.waited is not None else 0
 
     @property
     def is_lost(self) -> bool:
-        """Whether offsets are gone."""
+        """Whether the change deleted offsets."""
         return any(now < 0 for _, now in self.offsets.values())
 
 
 def edit_of(change: triage_events.Difference) -> edits.Edit | None:
-    """Return the edit that would have made a change; None if no edit of kac can, or its value is hidden."""
+    """Return the edit with which kac would have made a change; None if kac has no such edit, or if the value
+    is hidden.
+    """
     about, key, was, became = change.place.about, change.place.key, change.was, change.became
     if HIDDEN in (was, became):
         return None
@@ -209,7 +224,7 @@ def edit_of(change: triage_events.Difference) -> edits.Edit | None:
 
 
 def nodes_after(known: Mapping[int, Node], now: Poll) -> Mapping[int, Node]:
-    """Return the brokers as they were last listed: a broker that is down keeps its last listing."""
+    """Return broker -> its last listing. A broker that is down keeps the one from before."""
     listed = {each.id: Node(each, now.at) for each in now.snapshot.cluster.brokers if not each.fenced}
     return {**known, **listed}
 
@@ -221,13 +236,15 @@ def changes_after(
     nodes: Mapping[int, Node] = MappingProxyType({}),
     grown: Mapping[str, Grown] = MappingProxyType({}),
 ) -> ChangesNow:
-    """Return the kept changes after a poll: those of the last hour (`KEPT`) that were not taken back.
+    """Return the changes that are kept after a poll: those of the last hour (`KEPT`) that were not reverted.
 
     Several changes of a place become one, from the first former value to the present value. A change that restores the
-    former value is a repair: then neither change is kept.
+    former value is a revert: then neither change is kept.
 
     Args:
-        nodes: the brokers as they were listed before this poll.
+        known: the changes kept after the last poll.
+        before, now: the last poll and this one.
+        nodes: broker -> its listing before this poll.
         grown: the topics that got more replicas before this poll.
     """
     old, new = before.snapshot, now.snapshot
@@ -285,14 +302,14 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[triage_events.Differe
 
 
 def _is_dynamic(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
-    """Return whether a config was, or is, an override that a request sets."""
+    """Return whether a config was set by a request, before or after the change."""
     assert isinstance(place.about, ConfigResource)
     entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
     return any(entry is not None and is_override(entry, place.about) for entry in entries)
 
 
 def _is_from_file(place: triage_events.Place, old: Snapshot, new: Snapshot) -> bool:
-    """Return whether a broker's config stood, or stands, in the broker's file, and no override hid or hides it."""
+    """Return whether a broker's config was or is in the broker's file, without an override that hid or hides it."""
     if not isinstance(place.about, ConfigResource) or place.about.type != BROKER or _is_dynamic(place, old, new):
         return False
     entries = (entry_in(snapshot.configs, place.about, place.key) for snapshot in (old, new))
@@ -300,7 +317,9 @@ def _is_from_file(place: triage_events.Place, old: Snapshot, new: Snapshot) -> b
 
 
 def _joined(earlier: JudgedChange, made: JudgedChange) -> JudgedChange:
-    """Return two changes of a place as one."""
+    """Return two changes of the same place as one, from the former value of the earlier to the present value of the
+    later.
+    """
     offsets = {
         where: (earlier.offsets[where][0] if where in earlier.offsets else was, now)
         for where, (was, now) in made.offsets.items()
@@ -327,8 +346,9 @@ def _without_topics(change: JudgedChange, renewed: Collection[str]) -> JudgedCha
 
 
 def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
-    """Return the part of a change that still holds: without the offsets that a group has reached again, or whose topic
-    is gone.
+    """Return the part of a change that is still in effect: a change of offsets without those that the group has reached
+    again and those of topics that are gone; the deletion of a topic whose name another topic has now as a change of
+    its id.
     """
     if not change.offsets:
         return _made_again(change, snapshot)
@@ -351,9 +371,9 @@ def _as_it_is(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 def _begun_again(
     change: JudgedChange, now: Mapping[OffsetPlace, int], snapshot: Snapshot
 ) -> dict[OffsetPlace, tuple[int, int]]:
-    """Return the offsets that disappeared with a group, each with the offset at which the group began again (-1: not
-    yet). Left out are the partitions in which it did not begin later, so that it skipped no record, and those of topics
-    that are gone.
+    """Return (topic, partition) -> the offset that disappeared with a group, and the offset at which the group began
+    again (-1: not yet). Partitions in which it did not begin at a higher offset are left out, since no record was
+    skipped, and those of topics that are gone.
 
     Args:
         now: the group's present offsets.
@@ -367,7 +387,7 @@ def _begun_again(
 
 
 def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
-    """Return the deletion of a topic as a change of its id, if another topic has taken the name since; other changes
+    """Return the deletion of a topic as a change of its id, if another topic has the name now; other changes
     unchanged.
     """
     place = change.place
@@ -380,8 +400,8 @@ def _made_again(change: JudgedChange, snapshot: Snapshot) -> JudgedChange:
 
 
 def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether the topic of a change, except for the topic's deletion, is gone, or the group has reached its
-    offsets again.
+    """Return whether a change has no effect any more: its topic is gone, unless the change is the topic's deletion; the
+    group has reached its former offsets again; or the moved replicas are placed well.
     """
     about = change.place.about
     if _is_of_offsets(change.place):
@@ -397,7 +417,7 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
 
 
 def _of_brokers(nodes: Mapping[int, Node], now: Poll) -> Iterator[JudgedChange]:
-    """Yield the brokers that came back with another rack, or at another address."""
+    """Yield a change for each broker that came back with another rack or another address."""
     for broker in now.snapshot.cluster.brokers:
         known = nodes.get(broker.id)
         if known is None or broker.fenced or known.broker is broker:
@@ -408,7 +428,7 @@ def _of_brokers(nodes: Mapping[int, Node], now: Poll) -> Iterator[JudgedChange]:
 
 
 def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
-    """Return a warning if partitions have all replicas in one rack because a broker changed its rack."""
+    """Return a warning if a broker's change of rack put all replicas of partitions into one rack; else empty."""
     brokers = [was if each.id == was.id else each for each in snapshot.cluster.brokers]
     places = [
         (name, each.number, each.replicas)
@@ -421,8 +441,8 @@ def _of_racks(was: Broker, snapshot: Snapshot) -> tuple[Warned, ...]:
 
 
 def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the subjects whose versions changed, each compared with its state before the first known change; new
-    subjects are left out.
+    """Yield a change for each subject of the registry whose versions changed, compared with its state before the first
+    known change; new subjects are left out.
     """
     old, new = before.snapshot, now.snapshot
     if old.schemas is new.schemas or Part.SCHEMAS not in old.read_at:
@@ -443,14 +463,15 @@ def _of_schemas(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
 
 
 def _of_logins(before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the logins that ended by themselves."""
+    """Yield a change for each login that expired."""
     for each in triage_events.ended_logins(before.snapshot, now.snapshot, before.at, now.at):
         yield JudgedChange(*each, (), (), before.at, now.at)
 
 
 def _of_replicas(before: Poll, now: Poll, grown: Mapping[str, Grown]) -> Iterator[JudgedChange]:
-    """Yield the topics whose replicas were moved, once that is done, if none of them may be away any more, or they are
-    in one rack, and that was not so before. Each has its first moved partition as its place.
+    """Yield a change for each topic whose replicas were moved, once the moves are done, if its new placement has a risk
+    that the former one did not have: no broker may fail any more, or all replicas are in one rack. The place of the
+    change is the first moved partition.
     """
     old, new = before.snapshot, now.snapshot
     if old.topics is new.topics or Part.REASSIGNMENTS not in new.read_at:
@@ -476,11 +497,13 @@ def _of_replicas(before: Poll, now: Poll, grown: Mapping[str, Grown]) -> Iterato
 
 
 Moved = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""A partition's number, its former replicas and its present ones."""
+"""The number of a partition, its former replicas and its present ones."""
 
 
 def _differ(was: Topic, became: Topic) -> bool:
-    """Return whether a topic has other replicas. Leaders and ISRs of all topics may change at once."""
+    """Return whether a topic has other replicas than before. Only replicas are compared, since leaders and ISRs of all
+    topics may change at once.
+    """
     pairs = zip(was.partitions, became.partitions, strict=False)
     return any(one.replicas is not two.replicas and one.replicas != two.replicas for one, two in pairs)
 
@@ -491,12 +514,13 @@ def _moved(
     former: Iterable[model_cluster.Reassignment],
     present: Iterable[model_cluster.Reassignment],
 ) -> Iterator[Moved]:
-    """Yield the partitions whose moves are done. A partition that moves has the replicas of both places for a while, of
-    which those that it adds are not in sync.
+    """Yield the partitions of a topic whose moves are done. While a partition moves, it has its former and its new
+    replicas.
 
     Args:
-        former: the running moves of the topic before.
-        present: those that run now.
+        was, became: the topic before and now.
+        former: the moves of the topic that ran before.
+        present: the moves that run now.
     """
     begun, listed = ({each.partition: each for each in some} for some in (former, present))
     for one, two in zip(was.partitions, became.partitions, strict=False):
@@ -535,14 +559,16 @@ def _is_placed_well(topic: Topic, snapshot: Snapshot) -> bool:
 
 
 def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:
-    """Return the numbers of versions whose schemas are not among others. The id of a version may not have been read."""
+    """Return the numbers of the versions whose schemas are not among `others`, by schema id; a version whose id was not
+    read is compared by its number.
+    """
     numbers, ids = {each.number for each in others}, {each.id for each in others} - {0}
     return tuple(each.number for each in some if each.number not in numbers and each.id not in ids)
 
 
 def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the groups whose offsets were set or lost, each with all its partitions; not where a known change is taken
-    back.
+    """Yield a change for each group whose offsets were set or lost, with all these partitions. Left out are offsets
+    that return to the value before a known change, and those that a mirror may have copied.
     """
     earlier = {each.place: each.offsets for each in known if each.offsets}
     by_group: dict[str, list[triage_events.Difference]] = {}
@@ -577,7 +603,9 @@ def _of_offsets(known: Iterable[JudgedChange], before: Poll, now: Poll) -> Itera
 
 
 def _is_by_member(group: str, offsets: Mapping[OffsetPlace, tuple[int, int]], before: Poll, now: Poll) -> bool:
-    """Return whether the members of a group set its offsets back. One that begins again has another member id."""
+    """Return whether the members of a group set its offsets back. Members that were restarted have other member ids, so
+    they do not count.
+    """
     if any(became < 0 or became >= was for was, became in offsets.values()):
         return False
     lags = (poll.snapshot.lags.get(group) for poll in (before, now))
@@ -587,8 +615,8 @@ def _is_by_member(group: str, offsets: Mapping[OffsetPlace, tuple[int, int]], be
 
 
 def _is_to_start(offsets: Mapping[OffsetPlace, tuple[int, int]], now: Poll) -> bool:
-    """Return whether offsets became those of the first records, or a few after them, of logs that kac read. In a log of
-    few records, an older commit that came late may do that.
+    """Return whether offsets became those of the first records, or of a few records after them, in logs that kac has
+    read. In a log with few records, an older commit that arrived late may have the same effect.
     """
     logs = now.facts.logs.logs
     known = [(was, became, logs[where].last.start) for where, (was, became) in offsets.items() if where in logs]
@@ -600,8 +628,9 @@ def _is_to_start(offsets: Mapping[OffsetPlace, tuple[int, int]], now: Poll) -> b
 
 
 def _was_read(group: str, places: Collection[OffsetPlace], before: Poll) -> bool:
-    """Return whether clients of a group read partitions. In a group with members, brokers drop the offsets of
-    partitions that these no longer read (KIP-211), so a member had to have one of them, or moved its commit lately.
+    """Return whether clients of a group read these partitions: a member had one of them, or one of the offsets moved
+    lately. For a group with members, brokers delete the offsets of partitions that the members do not read any more
+    (KIP-211).
     """
     trend, known = before.snapshot.lag_trends.get(group), before.snapshot.groups.get(group)
     if trend is None:
@@ -625,8 +654,8 @@ def _is_copied(group: str, where: OffsetPlace, old: Snapshot) -> bool:
 
 
 def _gone_with_groups(before: Poll, now: Poll) -> Iterator[JudgedChange]:
-    """Yield the groups that went with their offsets: these expired, or another client deleted the group. A group that
-    had no member since the console began to look does not count.
+    """Yield a change for each group that disappeared with its offsets, because these expired or another client deleted
+    the group. Groups that had no member since kac began to watch do not count.
     """
     old, new = before.snapshot, now.snapshot
     if old.groups is new.groups:
@@ -686,14 +715,18 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
 
 
 def _with_levels(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot with the levels of features, as far as brokers' versions have them."""
+    """Return a snapshot with the levels of features from the brokers' versions, as polls do not read the features
+    themselves.
+    """
     if snapshot.features is not None or not snapshot.versions:
         return snapshot
     return replace(snapshot, features=ClusterFeatures(newest_levels(snapshot.versions.values()), ()))
 
 
 def _lowers(edit: edits.Edit, snapshot: Snapshot) -> bool:
-    """Return whether an edit lowers the level of a feature: clients may need the higher one by now."""
+    """Return whether an edit lowers the level of a feature; also True if the present level is unknown. Clients may need
+    the present level, so such an edit is not offered.
+    """
     if not isinstance(edit, edits.SetFeature):
         return False
     features = _with_levels(snapshot).features
@@ -704,8 +737,8 @@ PRODUCERS = "producer_byte_rate"
 
 
 def _limits(change: triage_events.Difference, old: Snapshot) -> Limits | None:
-    """Return the load before a change that lets a client write less to a leader than all clients wrote; None for other
-    changes.
+    """Return the load before a change that lets one client write less to a leader than all clients wrote; None for
+    other changes.
     """
     if change.place.key != PRODUCERS or change.became is None:
         return None
@@ -726,8 +759,8 @@ def _by_leader(load: Written) -> Mapping[int, float]:
 
 
 def _is_used(topic: str, poll: Poll) -> bool:
-    """Return whether a member of a group has a partition of a topic, or new records came lately; True if its logs were
-    not read.
+    """Return whether clients use a topic: a member of a group has a partition of it, or records came lately; also True
+    if its logs were not read.
     """
     snapshot, logs = poll.snapshot, poll.facts.logs
     known = snapshot.topics.get(topic)
@@ -738,7 +771,7 @@ def _is_used(topic: str, poll: Poll) -> bool:
 
 
 def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...]:
-    """Return the warnings of the plan's rules about an edit that turned the `old` cluster into the `new` one."""
+    """Return the warnings of the rules of plans about an edit. old, new: the snapshots before and after it."""
     from console.plan.risks import risks
 
     found = risks((staged,), old, _facts(staged.edit, old), new)
@@ -748,8 +781,8 @@ def _warnings(staged: Staged, old: Snapshot, new: Snapshot) -> tuple[Warned, ...
 def warned_places(
     differing: Iterable[triage_events.Difference], old: Snapshot, new: Snapshot
 ) -> frozenset[triage_events.Place]:
-    """Return the places whose changes the rules warn of; of very many changes only the first ones (`MOST`) are
-    judged.
+    """Return the places about whose changes the rules of plans warn. If there are more than `MOST` (200), only the
+    first ones are judged.
     """
     made = ((each, edit) for each in differing if each.place.kind.about.by_requests and (edit := edit_of(each)))
     some = list(islice(made, MOST))
@@ -765,13 +798,13 @@ def warned_places(
 
 
 def _effective(snapshot: Snapshot, place: triage_events.Place) -> str | None:
-    """Return the value of a config, inherited or not; None for other places and unknown values."""
+    """Return the effective value of a config, set or inherited; None for other places and unknown values."""
     entry = entry_in(snapshot.configs, place.about, place.key) if isinstance(place.about, ConfigResource) else None
     return entry.value if entry is not None else None
 
 
 def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
-    """Return the facts for warnings, as far as polls have them."""
+    """Return the facts that the rules about risks need, as far as polls have read them."""
     name = edit.on_topic
     if name is None:
         return RiskFacts(groups=snapshot.groups)
@@ -781,7 +814,7 @@ def _facts(edit: edits.Edit, snapshot: Snapshot) -> RiskFacts:
 
 
 def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
-    """Return the groups that read a topic, as far as their offsets and members were read."""
+    """Return the groups that read a topic, from the offsets and members that were read."""
     known = all_readers(snapshot.lags, snapshot.groups)
     listed = frozenset(snapshot.groups)
     committed, members = known.committed.get(topic, {}), known.members.get(topic, {})
@@ -789,8 +822,8 @@ def readers_of(topic: str, snapshot: Snapshot) -> TopicReaders:
 
 
 class Readers(NamedTuple):
-    """The reads of all groups, by topic: their offsets by group and partition, and the number of their members with
-    partitions of it.
+    """The readers of all topics: topic -> the offsets by group and partition, and topic -> the number of members with
+    partitions of it by group.
     """
 
     committed: Mapping[str, Mapping[tuple[str, int], int]]
@@ -799,7 +832,7 @@ class Readers(NamedTuple):
 
 @remembered
 def all_readers(lags: Mapping[str, GroupLag], groups: Mapping[str, Group]) -> Readers:
-    """Return the readers of all topics: several changes of a poll need them."""
+    """Return the readers of all topics; cached, since several changes of a poll need them."""
     committed: dict[str, dict[tuple[str, int], int]] = {}
     members: dict[str, dict[str, int]] = {}
     for group, lag in lags.items():

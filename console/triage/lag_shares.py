@@ -1,5 +1,5 @@
-"""The part of a group whose lag grows: a member, a host, a leader or a topic; whether the writes or the reads changed
-before; and how often it commits. Pure.
+"""Which part of a group lags: a member, a host, a leader or a topic; whether the write or the read rate changed before;
+and how often the group commits. Pure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ which the other one changed."""
 BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
-"""Seconds before the growth for which samples count."""
+"""Number of seconds before the growth of a lag from which samples are used."""
 FORMER_SECONDS, FORMER_RECORDS, BURSTS, RESTS = 10.0, 10, 2.0, 4.0
 """The minimum seconds and records of the writes of before, by the times of the records; the factor of their mean rate
 that no part of that time may exceed, because records that come in bursts tell nothing about a rise; and the part of it
@@ -49,28 +49,32 @@ COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
 that commits about after each record. And the maximum of the records that other groups read, as a share of the commits,
 at which the commits are not theirs."""
 AUTO_COMMIT = 1.0
-"""Seconds between two commits of a partition with auto.commit, at the least: the default is 5."""
+"""Minimum number of seconds between two commits of a partition with auto.commit; the default is 5."""
 COMMITS = 10.0
-"""Maximum seconds between two commits of a group whose rate of reading can be measured."""
+"""Maximum number of seconds between two commits of a group up to which its read rate can be measured."""
 
 
 class Part(NamedTuple):
-    """A part of a group's partitions."""
+    """A part of a group's partitions, and its share in the growth of the lag."""
 
     kind: str
     """``member``, ``host``, ``leader``, ``topic`` or ``partition``."""
     name: str
-    """The client id and host of the member, the host, the broker's number, the topic, or the partitions."""
+    """Depending on `kind`: the client id and host of the member, the host, the id of the leader, the topic, or the
+    partitions.
+    """
     share: float
-    """Its share of the growth of the lag, from 0 to 1."""
+    """The part's share of the growth of the lag, 0 to 1."""
     partitions: int
-    """The number of its partitions."""
+    """The number of partitions in the part."""
     of: int
-    """The number of the group's partitions."""
+    """The number of partitions of the whole group."""
 
 
 class _Sums(NamedTuple):
-    """The growth, the new records and the number of some partitions."""
+    """Sums over some partitions: the growth of their lag in records per second (`grows`), the number of their new
+    records (`came`), and the number of the partitions.
+    """
 
     grows: float = 0.0
     came: int = 0
@@ -81,8 +85,8 @@ class _Sums(NamedTuple):
 
 
 def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> Part | None:
-    """Return the smallest part of a group that has most of the growth of its lag, and at most half of the new records;
-    None if there is none.
+    """Return the part with the fewest partitions that has most of the growth of a group's lag, and at most half of its
+    partitions and new records; None if there is none.
     """
     if len(trend.partitions) < FEWEST:
         return None
@@ -110,7 +114,7 @@ def growing_part(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> 
 
 
 def _few_partitions(trend: LagTrend, whole: _Sums) -> Part | None:
-    """Return the few partitions with most of the growth, and at most half of the new records; None if there are none.
+    """Return a small number of partitions with most of the growth, and at most half of the new records; else None.
 
     Args:
         whole: the sums of all partitions.
@@ -158,24 +162,27 @@ def _sums(trend: LagTrend, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
 
 
 class Loaded(NamedTuple):
-    """A member that has most of a group's partitions while others have none."""
+    """A member that has most of a group's partitions, while other members have none."""
 
     name: str
     """The client id and host of the member."""
     partitions: int
     of: int
-    """The number of the group's partitions."""
+    """The number of partitions of the whole group."""
     idle: int
     """The number of members without a partition."""
     members: int
     """The number of the group's members."""
     helps: bool
-    """Whether a member without a partition subscribes to all topics of this one, so that it could have some of its
-    partitions."""
+    """Whether a member without a partition subscribes to all topics of the loaded member, so that it could get some of
+    its partitions.
+    """
 
 
 def loaded_member(group: Group) -> Loaded | None:
-    """Return the member that has most of a group's partitions while others have none; None if there is none."""
+    """Return the member that has most of a group's partitions while others have none; None if there is no such
+    member.
+    """
     held = [(len(each.assignment), each) for each in group.members or ()]
     count, idle = sum(number for number, _ in held), [each for number, each in held if not number]
     if count < TWO or group.type == SHARE or not idle:
@@ -194,7 +201,7 @@ def _name(member: GroupMember) -> str:
 
 
 def _could_read(other: GroupMember, member: GroupMember) -> bool:
-    """Return whether a member subscribes to all topics of which another one has partitions."""
+    """Return whether `other` subscribes to all topics of which `member` has partitions."""
     return {topic for topic, _ in member.assignment} <= {*other.topics}
 
 
@@ -204,21 +211,21 @@ def is_streams(group: Group) -> bool:
 
 
 class Uneven(NamedTuple):
-    """A member that has far more partitions than one that could take some of them."""
+    """A member that has far more partitions than another member that could get some of them."""
 
     name: str
     """Its client id and host."""
     partitions: int
     of: int
-    """The number of the group's partitions."""
+    """The number of partitions of the whole group."""
     fewest: int
-    """The partitions of the member with the fewest."""
+    """The number of partitions of the member with the fewest."""
 
 
 def uneven_member(group: Group) -> Uneven | None:
-    """Return the member with the most partitions, if one that subscribes to the same topics has far fewer; None if
-    there is none. The other one has some, too: `loaded_member` finds members with all partitions. Kafka Streams leaves
-    tasks where their state is, so its groups are left out.
+    """Return the member with the most partitions, if another one that subscribes to the same topics has far fewer, but
+    at least one; None if there is no such member. `loaded_member` finds members that leave none to others. Groups of
+    Kafka Streams are left out, since it leaves tasks where their state is.
     """
     held = [(len(each.assignment), each) for each in group.members or () if each.assignment]
     if len(held) < TWO or group.type == SHARE or is_streams(group):
@@ -234,13 +241,15 @@ class Commits(NamedTuple):
     """A group that commits about after each record."""
 
     a_second: float
-    """The commits of a partition, a second: the records that its partition of the offsets' topic gets."""
+    """The number of commits per second in the group's partition of the offsets' topic; each commit of a partition is a
+    record.
+    """
     read: float
-    """The records a second that the group reads, as its commits show them."""
+    """The number of records per second that the group reads, by its commits."""
     place: Place
-    """The partition of the offsets' topic."""
+    """The partition of the offsets' topic with the group's offsets."""
     others: Sequence[str] = ()
-    """Other groups with their offsets there that may commit so often instead."""
+    """Other groups with offsets in the same partition, which may be the ones that commit so often."""
 
 
 def commits_of(
@@ -250,8 +259,8 @@ def commits_of(
     rates: WriteRates,
     offsets: Topic | None,
 ) -> Mapping[str, Commits]:
-    """Return the groups that commit about after each record, of those with these names. Each commit of a partition is a
-    record of the offsets' topic.
+    """Return group -> its commits, for those of the named groups that commit about after each record. Each commit of a
+    partition is a record in the offsets' topic.
 
     Args:
         offsets: the offsets' topic; None if it is not visible.
@@ -283,10 +292,10 @@ def commits_of(
 
 @remembered
 def _groups_by_partition(groups: Mapping[str, Group], count: int) -> Mapping[int, Sequence[str]]:
-    """Return partition of the offsets' topic -> the groups with members whose offsets are in it.
+    """Return partition of the offsets' topic -> the groups with members whose offsets it has.
 
     Args:
-        count: the number of its partitions.
+        count: the number of partitions of the offsets' topic.
     """
     found: dict[int, list[str]] = {}
     for name, group in groups.items():
@@ -296,7 +305,7 @@ def _groups_by_partition(groups: Mapping[str, Group], count: int) -> Mapping[int
 
 
 def _read_rate(trend: LagTrend) -> float:
-    """Return the records a second that a group committed over the trend."""
+    """Return the number of records per second that a group committed during the trend."""
     rates = present_rates(trend) if trend.moving else None
     return rates.read if rates is not None else 0.0
 
@@ -305,8 +314,8 @@ _each_read: RememberedEach[str, float] = RememberedEach(_read_rate)
 
 
 def present_rates(trend: LagTrend) -> Rates | None:
-    """Return the records a second that were written to a group's partitions over the trend, and committed; None if it
-    has a single poll.
+    """Return the records per second that were written to a group's partitions during the trend, and those that it
+    committed; None for a trend with a single poll.
     """
     seconds = trend.last.at - trend.base.at
     if seconds <= 0:
@@ -318,29 +327,31 @@ def present_rates(trend: LagTrend) -> Rates | None:
 
 
 def former_rates(trend: LagTrend, since: float) -> Rates | None:
-    """Return the rates before the growth of a lag; None if kac did not see them. since: as in `what_changed`."""
+    """Return the rates before the growth of a lag; None if kac did not watch then. since: the time at which the growth
+    was first seen, Unix seconds.
+    """
     return rates_between(trend.samples, since - EVER_BEFORE, since - SETTLES, BEFORE)
 
 
 class Changed(NamedTuple):
-    """The side whose rate changed when a lag began to grow."""
+    """The rate that changed when a lag began to grow. Rates are in records per second."""
 
     writes: bool
-    """Whether more records are written; otherwise fewer are read."""
+    """Whether the write rate rose; otherwise the read rate fell."""
     was: float
-    """The records a second of before."""
+    """The former rate in records per second."""
     now: float
     since: float | None = None
-    """The time of the change by the times of the records, Unix seconds; None if kac saw it."""
+    """The time of the change by the timestamps of records, Unix seconds; None if kac saw the change itself."""
 
 
 def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | None:
-    """Return whether the writes rose, or the reads fell, when a lag began to grow; None if that is unknown, or both
-    changed.
+    """Return whether the write rate rose, or the read rate fell, when a lag began to grow; None if that is unknown, or
+    if both changed.
 
     Args:
         since: the time at which the growth was first seen, Unix seconds.
-        ends: the result of `former_ends`, for a group that grew before kac could see its rates.
+        ends: the result of `former_ends`, for a group whose lag grew before kac could measure its rates.
     """
     before = former_rates(trend, since)
     now = rates_between(trend.samples, trend.last.at - 2 * NOW, trend.last.at, NOW)
@@ -360,12 +371,12 @@ def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | No
 
 
 Ends = Sequence[tuple[float, int]]
-"""Times in Unix seconds, each with the sum of the ends of some logs at that time, the earliest first."""
+"""Pairs of a time in Unix seconds and the sum of the end offsets of some logs at that time, the earliest first."""
 
 
 def former_ends(trend: LagTrend, former: Mapping[Place, Former]) -> Ends:
-    """Return the sums of the ends of the logs that a group reads, at the times at which all of them are known, as of
-    before the growth of its lag.
+    """Return the sums of the end offsets of the logs that a group reads, before the growth of its lag, at the times for
+    which all of them are known.
     """
     places = [place(each) for each in trend.last.lag.partitions if each.committed >= 0]
     mine = [former[each] for each in places if each in former]
@@ -379,10 +390,11 @@ def former_ends(trend: LagTrend, former: Mapping[Place, Former]) -> Ends:
 
 
 def _rise(ends: Ends, now: Rates) -> Changed | None:
-    """Return the rise of the writes by the times of the records; None if there is none, or they came in bursts.
+    """Return the rise of the write rate by the timestamps of records; None if it did not rise, or if records came in
+    bursts.
 
     Args:
-        now: the present rates, as kac saw them.
+        now: the present rates as measured by kac.
     """
     slopes = [(later - end) / (at - when) for (when, end), (at, later) in pairwise(ends)]
     # The records' own times may not be those of their writes: then the last of these rates is not the one that kac saw.
@@ -402,8 +414,11 @@ def _rise(ends: Ends, now: Rates) -> Changed | None:
 
 
 def _is_steady(ends: Ends, was: float) -> bool:
-    """Return whether records came at about a rate all the time before the last of these times, and no fewer until then:
-    a job that runs every few minutes has intervals with nearly none.
+    """Return whether records came at about the same rate until the last interval, and at no lower rate in it: a job
+    that runs every few minutes has intervals with nearly no records.
+
+    Args:
+        was: that rate, records per second.
     """
     for number, ((when, end), (at, later)) in enumerate(pairwise(ends)):
         usual, is_last = was * (at - when), number == len(ends) - 2

@@ -1,4 +1,6 @@
-"""Topics of dead letters and of retries, by their names, and those that suddenly get many records. Pure."""
+"""Topics of dead letters and of retries, recognized by their names, and those of them that suddenly get many records.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ MOST_PARTITIONS, MOST_TOPICS = 5_000, 10_000
 
 @lru_cache(10_000)
 def original_of(topic: str) -> str | None:
-    """Return the topic whose dead letters a topic contains, judged by its name; None for a name of another form."""
+    """Return the topic whose dead letters a topic contains, by the topic's name; None if the name has no such form."""
     lower = topic.lower()
     if not any(each in lower for each in _STEMS):
         return None
@@ -48,25 +50,26 @@ def original_of(topic: str) -> str | None:
 _RETRY = re.compile(r"[-_.]retry(?:-topic)?(?:[-_.]([0-9]{1,9}))?\Z", re.IGNORECASE)
 _RETRY_FIRST = re.compile(r"retry[-_.]", re.IGNORECASE)
 SHORTEST_DELAY_MS = 1_000
-"""The smallest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka gives it: a
-smaller one counts the retries."""
+"""The lowest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka appends it; a
+lower number counts the retries.
+"""
 UNKNOWN_DELAY, LONGEST_DELAY = 450.0, 3_600.0
 """Seconds that a retry topic may delay its records if its name has no delay; and the most that a name gives: a larger
 number is another one, as a date."""
 
 
 class Retry(NamedTuple):
-    """A topic whose records are read again after a delay."""
+    """A topic with records that failed and are processed again after a delay."""
 
     original: str
-    """The topic whose records it has."""
+    """The topic from which the records are."""
     delay: float
-    """The seconds for which its reader pauses, as far as the name has them; else `UNKNOWN_DELAY`."""
+    """The delay in seconds, if the topic's name has it; else `UNKNOWN_DELAY`."""
 
 
 @lru_cache(10_000)
 def retry_of(topic: str) -> Retry | None:
-    """Return what a retry topic is for, judged by its name; None for a name of another form."""
+    """Return the original topic and the delay of a retry topic, by its name; None if the name has no such form."""
     if (first := _RETRY_FIRST.match(topic)) is not None:
         return Retry(topic[first.end() :], UNKNOWN_DELAY) if topic[first.end() :] else None
     found = _RETRY.search(topic)
@@ -78,26 +81,29 @@ def retry_of(topic: str) -> Retry | None:
 
 
 class Letters(NamedTuple):
-    """A topic of dead letters that suddenly gets many."""
+    """A topic of dead letters, or of retries, that suddenly gets many records."""
 
     topic: str
     original: str
-    """The topic whose dead letters it has."""
+    """The topic from which the records are."""
     rate: float
-    """Its records a second, as of the last poll; with further topics, those of the one with most."""
+    """The records per second that it gets, as of the last poll; of several retry topics, the rate of the one
+    with most.
+    """
     was: float
-    """Its records a second before."""
+    """The records per second that it got before."""
     share: float | None
-    """Its records as a share of those of the original topic, as of the last poll; None if the original got fewer: its
-    readers read older records, or letters go round."""
+    """Its records as a share of the original topic's, 0 to 1, as of the last poll. None if the original topic got
+    fewer: then its readers read older records, or the dead letters circulate.
+    """
     usual: float | None
-    """That share before; None if it is unknown, so that nothing proves that more letters come of as many records."""
+    """The same share before; None if unknown, so that nothing proves a higher share."""
     at: datetime
     """The time of the first poll that shows it, UTC."""
     more: int = 0
-    """The number of further topics that count with it: those of the later retries."""
+    """The number of further retry topics that are counted with it."""
     is_retry: bool = False
-    """Whether it is a topic of retries, and not of dead letters."""
+    """Whether it is a topic of retries; otherwise of dead letters."""
 
 
 def letters_after(
@@ -106,8 +112,10 @@ def letters_after(
     """Return the topics that get many dead letters, after one more poll.
 
     Args:
-        known: those of the last poll. They stay while as many letters come, and while the share lasts, if it is known.
-        rates, before: of this poll and of the last one.
+        known: the result for the last poll. A topic in it remains as long as it gets as many records, and as long as
+            its share is as high, if the share is known.
+        logs: the observed logs of this poll.
+        rates, before: the write rates of this poll and of the last one.
         at: the time of this poll, UTC.
     """
     if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
@@ -135,13 +143,15 @@ def letters_after(
 
 
 def _share(letters: float, others: float) -> float | None:
-    """Return letters as a share of the original records; None if they can't be letters of these alone."""
+    """Return the dead letters as a share of the original topic's records; None if there are more of them than
+    of these.
+    """
     return min(1.0, letters / others) if 0 < letters <= OVER * others else None
 
 
 def _usual(letters: _Grown, others: _Grown, share: float | None) -> float | None:
-    """Return the share of letters before; None if too few original records came for a comparison with the present
-    share.
+    """Return the former share of dead letters; None if the original topic got too few records for a comparison with
+    `share`.
     """
     before = others.was * others.watched
     return letters.was / others.was if share is not None and before * share >= FEWEST else None
@@ -156,8 +166,8 @@ def _lasts(first: Letters, rate: float, share: float | None) -> bool:
 
 @remembered
 def _asides(topics: Mapping[str, Topic]) -> Sequence[tuple[tuple[str, ...], str]]:
-    """Return the topics of dead letters, and those of all retries of a topic together, each with the topic whose
-    records they have.
+    """Return pairs of topics and their original topic: each topic of dead letters alone, and all retry topics of a
+    topic together.
     """
     if len(topics) > MOST_TOPICS:
         return ()
@@ -174,10 +184,10 @@ class _Grown(NamedTuple):
     """The records that a topic got.
 
     Attributes:
-        recent: the number of the latest ones.
-        rate: of these, a second.
-        was: records a second before.
-        watched: the seconds of that.
+        recent: the number of the latest records.
+        rate: the rate of the latest records, per second.
+        was: the rate before them, per second.
+        watched: the number of seconds over which `was` was measured.
     """
 
     recent: int
@@ -187,8 +197,8 @@ class _Grown(NamedTuple):
 
 
 def _most(each: Sequence[_Grown]) -> _Grown:
-    """Return the records of the topic that got most of several retry topics: each of them gets a record that fails
-    again and again.
+    """Return the record counts of that one of several retry topics that got most: a record that fails again and again
+    is written to each of them.
     """
     return max(each, key=lambda one: (one.recent, one.rate))
 

@@ -1,4 +1,6 @@
-"""Members of groups over time: those that left and were not replaced, and those that have nothing to read. Pure."""
+"""The members of groups over time: those that left and were not replaced, and groups whose members have nothing to
+read. Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,66 +19,71 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 KEPT = timedelta(minutes=30)
-"""The period for which members that left are kept."""
+"""The time for which members that left are remembered."""
 CAME_KEPT = timedelta(hours=1)
-"""The period for which a coming of members is kept: longer, to know how long the members stayed that left."""
+"""The time for which the arrival of members is remembered. It is longer than `KEPT`, so that it is known for members
+that left how long they stayed.
+"""
 FOLLOWS = timedelta(minutes=3)
-"""The longest time between the first look at a new group and the moment at which another one lost its members."""
+"""Maximum time between the first listing of a new group and the time at which another group lost its members to it."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
-"""Matches client ids that a library gives if its user gives none, without the group's name."""
+"""Matches client ids that libraries use if an application sets none, without the group's name."""
 STABLE = "Stable"
 NOT_READY = "NotReady"
-"""The state of a streams group without the topics that its topology needs (KIP-1071)."""
+"""The state of a streams group while topics that its topology needs are missing (KIP-1071)."""
 MOST = 3
-"""Maximum number of members that are kept of a group, the latest ones that left."""
+"""Maximum number of members that are remembered of a group, the latest ones that left."""
 DEPARTURES_KEPT, MOST_DEPARTURES = timedelta(minutes=10), 32
 """The period for which departures of members are kept, and their maximum number for a group."""
 
 
 class Left(NamedTuple):
-    """Members that left a group, and were not replaced."""
+    """The members of a group that left and were not replaced."""
 
     had: int
-    """The number of members that the group had."""
+    """The number of members that the group had before they left."""
     clients: tuple[str, ...]
-    """The client ids and hosts of the members that left, the last ones."""
+    """The client ids and hosts of the members that left last, at most `MOST`."""
     at: datetime
-    """The time of the first poll that lacked the first of them, UTC."""
+    """The time of the first poll without the first of these members, UTC."""
 
 
 class Departure(NamedTuple):
     """A member that left a group."""
 
     who: str
-    """Its client id and host."""
+    """The member's client id and host."""
     held: frozenset[Place] | None
-    """Its partitions, as the last poll with a stable group showed them; None if none did."""
+    """The member's partitions in the last poll in which the group was stable; None if there was no such poll."""
     at: datetime
-    """The time of the first poll that lacked it, UTC."""
+    """The time of the first poll without the member, UTC."""
     alike: int = 1
-    """The number of members with its client id and host at the poll before, itself included."""
+    """The number of members with the same client id and host in the poll before, including this one."""
 
 
 class Memberships(Struct, frozen=True):
-    """The members that groups lost, and the groups whose members have no partition."""
+    """What is remembered of the members of groups."""
 
     left: Mapping[str, Left] = field(default_factory=dict)
-    """Group -> the members that it lost."""
+    """Group -> its members that left and were not replaced."""
     idle: Mapping[str, datetime] = field(default_factory=dict)
-    """Group -> the first poll since which no member has a partition, although all of them subscribe to topics, or its
-    topology is not ready."""
+    """Group -> the time of the first poll, UTC, since which no member has had a partition, although all members
+    subscribe to topics, or its topology is not ready.
+    """
     new: Mapping[str, datetime] = field(default_factory=dict)
-    """Group -> the first poll that listed it, for groups that came within the observations."""
+    """Group -> the time of the first poll that listed it, UTC; only groups that appeared while kac watched."""
     came: Mapping[str, datetime] = field(default_factory=dict)
-    """Group -> the last poll at which it got members and had none before."""
+    """Group -> the time of the last poll, UTC, at which it got members after it had had none."""
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict)
-    """Group -> the members that left it lately, whether or not they came again."""
+    """Group -> the departures of members lately, whether or not the members came back."""
     joined: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
-    """Group -> client id and host of members that joined it while it had others, the latest ones -> the first poll
-    that showed them, UTC."""
+    """Group -> client id and host of members that joined it while it had other members, the latest ones -> the time of
+    the first poll that showed them, UTC.
+    """
     holdings: Mapping[str, Mapping[str, frozenset[Place]]] = field(default_factory=dict)
-    """Group that is not stable -> member id -> its partitions when the group was: brokers show no assignment of a
-    classic group that rebalances."""
+    """Group that is not stable now -> member id -> the partitions that the member had when the group was stable:
+    brokers show no assignment of a classic group that rebalances.
+    """
 
 
 def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: datetime) -> Memberships:
@@ -135,13 +142,15 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
 
 
 def _held(was: Group | None) -> dict[str, frozenset[Place]]:
-    """Return member id -> its partitions, for the members that have some."""
+    """Return member id -> the member's partitions, for members with partitions; empty for None."""
     members = was.members if was is not None else None
     return {each.member_id: frozenset(each.assignment) for each in members or () if each.assignment}
 
 
 def _newcomers(known: Set[str], group: Group) -> Set[str]:
-    """Return client id and host of the members that joined a group with other members. known: the former member ids."""
+    """Return client id and host of the members that joined a group which has other members. known: the former member
+    ids.
+    """
     members = _members(group) or {}
     return frozenset(who(each) for id_, each in members.items() if id_ not in known) if known else frozenset()
 
@@ -149,7 +158,13 @@ def _newcomers(known: Set[str], group: Group) -> Set[str]:
 def _departed(
     held: Mapping[str, frozenset[Place]], was: Group | None, group: Group, at: datetime
 ) -> Sequence[Departure]:
-    """Return the members that are no longer there. held: member id -> its partitions when the group was stable."""
+    """Return the members that are not in the group any more.
+
+    Args:
+        held: member id -> the member's partitions when the group was stable.
+        was, group: the group in the last poll and in this one.
+        at: the time of this poll, UTC.
+    """
     before, now = _members(was), _members(group)
     if before is None or now is None:
         return ()
@@ -162,18 +177,18 @@ def _departed(
 
 
 class Newcomer(NamedTuple):
-    """A new group, for one of its clients."""
+    """A new group, as seen from one of its clients."""
 
     group: str
     since: datetime
     """The time of the first poll that listed it, UTC."""
     topics: frozenset[str]
-    """The topics that it read or reads."""
+    """The topics that the group read or reads."""
 
 
 def newcomers(known: Memberships, snapshot: Snapshot) -> Mapping[str, Sequence[Newcomer]]:
-    """Return client -> the new groups that it is or was a member of, the first one first. The name of the group is left
-    out of the client's id: Java's clients are called after their groups.
+    """Return client -> the new groups of which it is or was a member, the earliest first. The name of the group is
+    removed from the client's id, because Java's clients are named after their groups.
     """
     found: dict[str, list[Newcomer]] = {}
     for name, since in sorted(known.new.items(), key=lambda item: item[1]):
@@ -187,13 +202,14 @@ def newcomers(known: Memberships, snapshot: Snapshot) -> Mapping[str, Sequence[N
 
 
 def successor(name: str, left: Left | None, topics: Set[str], new: Mapping[str, Sequence[Newcomer]]) -> str | None:
-    """Return the new group to which the last members of a group without members went; None if there is none.
+    """Return the new group in which the last members of a group without members are now; None if there is none.
 
-    It has the same clients, came within `FOLLOWS` and reads the same topics. If a client has a name that its library
-    gives to all, the names of both groups are similar, too.
+    The new group has the same clients, appeared within `FOLLOWS` and reads the same topics. If a client id is one that
+    a library gives to all its clients, the names of the two groups must be similar, too.
 
     Args:
         name: the group without members.
+        left: the members that left it; None if unknown.
         topics: the topics with records that wait for it.
         new: the result of `newcomers`.
     """
@@ -214,13 +230,13 @@ def successor(name: str, left: Left | None, topics: Set[str], new: Mapping[str, 
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Return whether two names begin alike, for at least half of the shorter one."""
+    """Return whether two names have a common beginning of at least half of the shorter name."""
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
     return 2 * alike >= min(len(one), len(other))
 
 
 def _is_idle(group: Group) -> bool:
-    """Return whether members wait for partitions of the topics that they subscribe to, and none has one."""
+    """Return whether the members of a group subscribe to topics and none of them has a partition."""
     members = group.members or ()
     if group.state == NOT_READY:
         return bool(members)
@@ -244,7 +260,7 @@ def _left_after(known: Left | None, was: Group | None, group: Group, at: datetim
 
 
 def _members(group: Group | None) -> Mapping[str, GroupMember] | None:
-    """Return the members by their ids; None if they are unknown."""
+    """Return member id -> member; None if the members are unknown."""
     if group is not None and group.is_vacant:
         return {}
     if group is None or group.members is None:

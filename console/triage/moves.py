@@ -1,4 +1,6 @@
-"""Over polls: the progress of copies that a reassignment makes, and the topics that got more replicas. Pure."""
+"""The progress of the copies that reassignments make, over several polls, and the topics that got more
+replicas. Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,64 +15,74 @@ from console.model.snapshot import Snapshot, dir_copies, held_sizes
 from console.plan.stale_throttles import RATES
 
 MOST = 500
-"""Maximum number of observed replicas."""
+"""Maximum number of replicas whose copies are observed."""
 NEARLY = 0.99
-"""The share of the largest other replica from which on a copy counts as complete: the records that producers write
-meanwhile are always missing."""
+"""Share of the largest other replica, 0 to 1, from which on a copy counts as complete: the latest records are always
+missing.
+"""
 Replica = tuple[str, int, int]
-"""A topic, the number of a partition, and a broker."""
+"""A topic, the number of a partition, and the id of a broker."""
 
 
 STALLS = 60.0
-"""Seconds without a byte after which a copy is stalled: several polls of log directories."""
+"""Seconds without a new byte after which a copy counts as stalled: several polls of log directories."""
 ENOUGH = 50_000_000
-"""Bytes per second to which a throttle that slows a copy is raised, unless twice its present value is more."""
+"""Bytes per second to which a throttle that slows down a copy is raised, unless twice its present value is higher."""
 
 
 def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
-    """Return the command that raises a broker's throttle for two hours. rate: the present throttle, bytes
-    per second.
+    """Return the statement that raises a broker's throttle for two hours.
+
+    Args:
+        rate: the present throttle, bytes per second.
+        key: the config of the throttle.
     """
     return f"set broker {broker} {key}={max(ENOUGH, 2 * rate)} for 2h"
 
 
 class Copy(NamedTuple):
-    """A replica while a broker copies it."""
+    """A replica that a broker copies from another one. Times are UTC."""
 
     size: int
-    """The bytes of the replica on its broker."""
+    """The present size of the copy in bytes."""
     whole: int
-    """The bytes of the largest existing replica."""
+    """The size in bytes of the largest replica that existed before."""
     began: datetime
-    """The time of the first poll."""
+    """The time of the first poll that showed the copy."""
     first: int
-    """The bytes at the first poll."""
+    """The size of the copy in bytes at the first poll."""
     at: datetime
-    """The time of the last poll."""
+    """The time of the last poll of log directories."""
     moved: datetime
-    """The time of the last poll that showed more bytes than the poll before."""
+    """The time of the last poll that showed a higher size than the poll before it."""
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second since the first poll; None after one poll."""
+        """The bytes per second since the first poll; None after a single poll."""
         seconds = (self.at - self.began).total_seconds()
         return (self.size - self.first) / seconds if seconds > 0 else None
 
     @property
     def left(self) -> float | None:
-        """Seconds until the copy is complete at that rate; None if it does not grow."""
+        """The seconds until the copy is complete at its present rate; None if it does not grow."""
         return max(0, self.whole - self.size) / self.rate if self.rate else None
 
     @property
     def rests(self) -> float:
-        """Seconds without growth although bytes are missing; 0 if it is nearly complete."""
+        """The seconds without growth although bytes are missing; 0 if the copy is nearly complete."""
         return 0.0 if self.size >= NEARLY * self.whole else (self.at - self.moved).total_seconds()
 
 
 def copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies of reassignments after another poll, without replicas whose sizes can't be read."""
+    """Return the copies that reassignments make, after another poll; replicas whose sizes can't be read are left out.
+
+    Args:
+        known: the result for the last poll.
+        before, now: the snapshots of the last poll and of this one.
+        at: the time of this poll, UTC.
+    """
     if not now.reassignments or not now.log_dirs:
         return {}
     # Wait for a new read: with the same one, copies would seem stalled.
@@ -94,7 +106,9 @@ def copies_after(
 def dir_copies_after(
     known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies between directories of a broker after another poll."""
+    """Return the copies between log directories of the same broker, after another poll. The arguments are as for
+    `copies_after`.
+    """
     if now.log_dirs is before.log_dirs and known:
         return known
     copies = dir_copies(now.log_dirs).items()
@@ -104,7 +118,13 @@ def dir_copies_after(
 def _followed(
     known: Mapping[Replica, Copy], seen: Mapping[Replica, tuple[int, int]], at: datetime
 ) -> Mapping[Replica, Copy]:
-    """Return the copies with the sizes of this poll. seen: replica -> its bytes, and those of the complete replica."""
+    """Return the copies with their sizes in this poll.
+
+    Args:
+        known: the result for the last poll.
+        seen: replica -> its present bytes, and the bytes of the complete replica.
+        at: the time of this poll, UTC.
+    """
     found: dict[Replica, Copy] = {}
     for replica, (size, whole) in seen.items():
         was = known.get(replica)
@@ -126,7 +146,7 @@ class Grown(NamedTuple):
     """A topic that got more replicas."""
 
     was: int
-    """The number of replicas of a partition before."""
+    """The number of replicas that each partition had before."""
     at: datetime
     """The time of the first poll that showed it, UTC."""
 
@@ -134,11 +154,12 @@ class Grown(NamedTuple):
 def grown_after(
     known: Mapping[str, Grown], before: Mapping[str, Topic], now: Mapping[str, Topic], at: datetime
 ) -> Mapping[str, Grown]:
-    """Return the topics that got more replicas lately. A move that no list of moves showed adds some for a while: once
-    they are away, the topic has no fewer than before.
+    """Return topic -> its growth, for topics that got more replicas lately. A move that was not listed adds replicas
+    for a while: once these are removed, the topic has no fewer than before.
 
     Args:
-        before, now: the topics of the former poll and of this one.
+        known: the result for the last poll.
+        before, now: the topics of the last poll and of this one.
         at: the time of this poll, UTC.
     """
     kept = {name: each for name, each in known.items() if each.at > at - GROWN}

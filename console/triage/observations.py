@@ -1,4 +1,6 @@
-"""The observations of a cluster, poll after poll, which give every symptom a beginning, and rates. Pure."""
+"""The observations of a cluster over several polls: the beginning and end of each symptom, rates, and events between
+polls. Pure.
+"""
 
 from __future__ import annotations
 
@@ -27,66 +29,74 @@ from console.triage.tiers import Tier, tiers_after
 T = TypeVar("T")
 
 KEPT = timedelta(minutes=30)
-"""The period over which observations are kept."""
+"""The time for which observations are kept."""
 SETTLES = timedelta(seconds=20)
-"""The time after a broker left or returned in which clients look for leaders and coordinators: growing lag is then not
-the consumers' fault."""
+"""The time after a broker left or returned within which clients look for leaders and coordinators, so that a growing
+lag is not the fault of consumers.
+"""
 FEWEST_JUMPS = 3
-"""Minimum number of elections of the quorum, each with its own leader: more than a failover and the way back."""
+"""Minimum number of elections of the quorum, each with a leader, from which they count as too many: more than a
+failover and its reversal.
+"""
 FEWEST_UNEXPLAINED = 2
-"""Minimum number of those elections that no restart explains."""
+"""Minimum number of these elections that no restart explains."""
 CALM, LONGER = timedelta(seconds=60), 3
 """The time without an election after which the quorum is calm again; and the factor of the average time between
 elections, which counts if it gives a longer time."""
 MOST_INTERVALS = 64
 ABSENCES = (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
 FLAPS = 3
-"""Minimum number of absences of a broker within the observations: more than a restart."""
+"""Minimum number of absences of a broker while kac watched that are more than restarts."""
 QUICK = timedelta(seconds=3)
-"""Maximum silence before a broker's leaders moved that is no crash: after a crash the controller moves them after
-broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s."""
+"""Maximum time for which a broker may not have answered before its leaders moved, if it was stopped in order: after a
+crash the controller moves them after broker.session.timeout.ms, 9 s, less at most an interval of heartbeats, 2 s.
+"""
 APART = timedelta(seconds=4)
-"""Maximum time between two polls that show whether a broker answered until its leaders moved."""
+"""Maximum time between two polls that can show whether a broker answered until its leaders moved."""
 UNHEARD = timedelta(seconds=7)
-"""Minimum time without a fetch of the metadata log before a broker was fenced that is no stop in order: controllers
-fence a broker after broker.session.timeout.ms, 9 s, and polls see that up to 4 s later or earlier."""
+"""Minimum time since a broker's last fetch of the metadata log when it was fenced, if it was not stopped in order:
+controllers fence a broker after broker.session.timeout.ms, 9 s, and polls see that up to 4 s later or earlier.
+"""
 PROVED = timedelta(seconds=1)
-"""The time after a broker began to refuse connections after which a description of the cluster proves that it did not
-hand its leaders over: before it ends, all brokers know about leaders that it handed over."""
+"""The time after a broker began to refuse connections from which on a description of the cluster shows whether it
+handed its leaders over: before a broker ends, all others know about the leaders that it handed over.
+"""
 
 
 class Interval(Struct, frozen=True):
-    """An interval in which a symptom was seen."""
+    """A time span in which a symptom was seen in every poll."""
 
     began: datetime
     ended: datetime | None = None
-    """The end; None while the symptom is seen."""
+    """The time of the first poll without the symptom, UTC; None while the symptom is seen."""
 
 
 class HandedOver(Struct, frozen=True):
-    """An orderly stop of a broker, as its partitions showed it."""
+    """A stop of a broker in order: it handed its leaders over before it ended."""
 
     at: datetime
-    """The time at which the broker was first seen fenced, or its leaders elsewhere, although it had been up until then,
-    UTC."""
+    """The time of the first poll that showed the broker fenced, or its leaders elsewhere, although it had been up until
+    then, UTC.
+    """
     over: datetime | None = None
-    """The time at which the broker led again, or was in sync with a leader; None until then."""
+    """The time at which the broker led again, or was in sync with a leader, UTC; None until then."""
     unheard: bool = False
-    """Whether it had fetched nothing of the metadata log for long when it was fenced: then it did not stop in order,
-    but lost the controllers. One that stops fetches to its end."""
+    """Whether the broker's last fetch of the metadata log was long before it was fenced: then it was not stopped in
+    order, but lost its connection to the controllers. A broker that is stopped fetches until its end.
+    """
 
 
 class Epoch(NamedTuple):
-    """An epoch of the quorum that was seen with a leader."""
+    """An epoch of the quorum in which a leader was seen."""
 
     number: int
     leader: int
     at: datetime
-    """The time of its first poll, UTC."""
+    """The time of the first poll that showed the epoch, UTC."""
 
 
 class Observations(Struct, frozen=True):
-    """The polls so far, as far as the rules need them."""
+    """All that is known from the polls so far, as the rules of causes need it."""
 
     began: datetime
     """The time of the first poll, UTC."""
@@ -94,36 +104,39 @@ class Observations(Struct, frozen=True):
     seen: Mapping[symptoms.Key, symptoms.Symptom]
     """The symptoms of the last poll."""
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]]
-    """Symptom -> its intervals, the earliest first."""
+    """Symptom -> the intervals in which it was seen, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
-    """Broker and directory -> its samples, the earliest first."""
+    """(broker, log directory) -> the samples of its free bytes, the earliest first."""
     looks: Looks | None = None
-    """Former readings of all log directories; None before the first."""
+    """Two former readings of all log directories; None before the first reading."""
     epochs: tuple[Epoch, ...] = ()
-    """The epochs of the quorum, the earliest first. A failover may use several epochs, and polls see only few of
-    them."""
+    """The epochs of the quorum with a leader, the earliest first. A failover may use several epochs, of which polls see
+    only few.
+    """
     past: Past = NOTHING
-    """The events between polls."""
+    """The events between polls, such as changes of settings."""
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
-    """The copies of running reassignments."""
+    """Replica -> the progress of its copy by a running reassignment."""
     racks: Mapping[int, str] = field(default_factory=dict)
-    """Broker -> its rack in the last listing that had it: before Kafka 4.0, brokers that are down are not listed."""
+    """Broker -> its rack in the last listing with the broker: before Kafka 4.0, brokers that are down are not
+    listed.
+    """
     standing: Standing = Standing()
-    """The findings of lint's rules."""
+    """The findings of lint's rules that are causes."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
-    """Broker -> its last orderly stop."""
+    """Broker -> its last stop in order."""
     fell: Mapping[int, datetime] = field(default_factory=dict)
-    """Broker -> the last time at which it lost its leaders after it had fallen silent while it still led."""
+    """Broker -> the last time at which its leaders were moved because it did not answer any more, UTC."""
     left: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
-    """Broker -> the times at which replicas of it left ISRs, the earliest first."""
+    """Broker -> the times at which its replicas left ISRs, UTC, the earliest first."""
     unregistered: Mapping[int, Unregistered] = field(default_factory=dict)
-    """The brokers that were seen and are not registered any more."""
+    """The brokers that the cluster listed before and does not list any more."""
     tiers: Mapping[Place, Tier] = field(default_factory=dict)
-    """The progress of the copies to remote storage."""
+    """Partition -> the progress of the copies of its segments to remote storage."""
     took: Mapping[int, Took] = field(default_factory=dict)
-    """Broker -> the times of its answers to probes."""
+    """Broker -> the times that it took to answer probes."""
     late: Mapping[int, Late] = field(default_factory=dict)
-    """The brokers that answer far later than the others."""
+    """Broker -> its times, for brokers that answer far later than the others."""
 
     @property
     def watched(self) -> timedelta:
@@ -134,40 +147,40 @@ class Observations(Struct, frozen=True):
         """Return the beginning of the last interval of a symptom.
 
         Returns:
-            UTC; None if it was there at the first poll, or was not seen within the observations.
+            UTC; None if the symptom was there at the first poll, or was never seen.
         """
         intervals = self.intervals.get((symptom.name, symptom.subject))
         return intervals[-1].began if intervals and intervals[-1].began > self.began else None
 
     def lasts(self, name: str, subject: symptoms.Subject, long: timedelta) -> bool:
-        """Return whether the last poll has a symptom that began at least `long` ago. A symptom that was there at the
-        first poll counts from that poll.
+        """Return whether the last poll has a symptom that began at least `long` ago. For a symptom that was there at
+        the first poll, the time counts from that poll.
         """
         symptom = self.seen.get((name, subject))
         return symptom is not None and (self.since(symptom) or self.began) <= self.last.at - long
 
     def came_back(self, broker: int, lately: timedelta) -> datetime | None:
-        """Return the time at which a broker came back, if that was within `lately`; else None."""
+        """Return the time at which a broker came back, UTC, if that is at most `lately` ago; else None."""
         mine = (self.intervals.get((name, symptoms.Subject(broker=broker)), ()) for name in ABSENCES)
         ended = [each[-1].ended for each in mine if each]
         last = max((each for each in ended if each is not None), default=None)
         return last if last is not None and last > self.last.at - lately else None
 
     def back_since(self, broker: int, at: datetime | None = None) -> datetime | None:
-        """Return the time since which a broker that was away has answered again.
+        """Return the time since which a broker answers again after an absence.
 
         Args:
-            at: a time, UTC: only absences that ended after it count; None for all.
+            at: a time, UTC: only absences that ended after it count; None for all absences.
 
         Returns:
-            UTC; None if it is away now, or was not away.
+            UTC; None if the broker is away now, or was not away.
         """
         mine = [each for name in ABSENCES for each in self.intervals.get((name, symptoms.Subject(broker=broker)), ())]
         ends = [each.ended for each in mine if each.ended is None or at is None or each.ended > at]
         return max((each for each in ends if each is not None), default=None) if None not in ends else None
 
     def absences(self) -> Iterator[tuple[int, Interval]]:
-        """Yield the brokers that were away, or silent, with the interval, the latest first."""
+        """Yield (broker, interval) for each interval in which a broker was away or did not answer, the latest first."""
         found = [
             (subject.broker, interval)
             for name in ABSENCES
@@ -186,17 +199,15 @@ class Observations(Struct, frozen=True):
         return _intervals_by_name(self.intervals).get(name, {})
 
     def of_groups(self, name: str) -> Mapping[str, symptoms.Symptom]:
-        """Return group -> its symptom of the last poll with this name, of symptoms of whole groups."""
+        """Return group -> its symptom with this name in the last poll; only symptoms whose subject is a whole group."""
         return _by_group(self.seen).get(name, {})
 
     def intervals_of_groups(self, name: str) -> Mapping[str, Sequence[Interval]]:
-        """Return group -> the intervals of its symptom with this name, of symptoms of whole groups."""
+        """Return group -> the intervals of its symptom with this name; only symptoms whose subject is a whole group."""
         return _intervals_by_group(self.intervals).get(name, {})
 
     def times(self, key: symptoms.Key) -> int:
-        """Return the number of times that a symptom began within the last 30 minutes (`KEPT`), at most 64
-        (`MOST_INTERVALS`).
-        """
+        """Return how often a symptom began within the last 30 minutes (`KEPT`), at most 64 (`MOST_INTERVALS`)."""
         return len(self.intervals.get(key, ()))
 
 
@@ -220,7 +231,7 @@ def _intervals_by_name(
 
 @remembered
 def _first_end(intervals: Mapping[symptoms.Key, tuple[Interval, ...]]) -> datetime | None:
-    """Return when the first of all intervals ended; None if none did."""
+    """Return the time at which the first of all intervals ended, UTC; None if none has ended."""
     ends = (mine[0].ended for mine in intervals.values())
     return min((each for each in ends if each is not None), default=None)
 
@@ -238,7 +249,7 @@ def _intervals_by_group(
 
 
 def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]]:
-    """Return symptom -> group -> value, for subjects that are a whole group."""
+    """Return name of a symptom -> group -> value, for the entries whose subject is a whole group."""
     found: dict[str, dict[str, T]] = {}
     for (name, subject), value in by_key.items():
         if subject.group is not None and subject.topic is None:
@@ -247,7 +258,9 @@ def _of_groups(by_key: Mapping[symptoms.Key, T]) -> Mapping[str, Mapping[str, T]
 
 
 def earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    """Return the earliest beginning of several symptoms; None if one of them was there at the first poll."""
+    """Return the earliest of several beginnings of symptoms; None if one of them is None, which means at or before the
+    first poll.
+    """
     known = list(moments)
     return min((each for each in known if each is not None), default=None) if None not in known else None
 
@@ -325,7 +338,14 @@ def _same_as(
 def _is_settled(
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]], left: Iterable[datetime], began: datetime, at: datetime
 ) -> bool:
-    """Return whether no broker went or came recently. left: the times at which brokers handed their leaders over."""
+    """Return whether no broker left or returned within the last `SETTLES` (20 s).
+
+    Args:
+        intervals: the intervals of all symptoms.
+        left: the times at which brokers handed their leaders over, UTC.
+        began: the time of the first poll, UTC.
+        at: the present time, UTC.
+    """
     last = [mine[-1] for name in ABSENCES for mine in _intervals_by_name(intervals).get(name, {}).values()]
     moments = [*(interval.ended or interval.began for interval in last), *left]
     # A broker that was away at the first poll left before it: clients have settled.
@@ -335,8 +355,8 @@ def _is_settled(
 def _intervals(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], at: datetime
 ) -> Mapping[symptoms.Key, tuple[Interval, ...]]:
-    """Return the intervals after a poll: open for a symptom that is seen, closed for one that is gone. Most are
-    unchanged.
+    """Return the intervals of all symptoms after a poll: those of symptoms that are seen go on, the others end.
+    Unchanged entries are the same objects. now: the symptoms of the poll; at: its time, UTC.
     """
     oldest, first_end = at - KEPT, _first_end(observations.intervals)
     old: list[symptoms.Key] = []
@@ -369,9 +389,9 @@ def elections(observations: Observations, announced: Collection[symptoms.Subject
         announced: subjects of announced restarts, such as `Subject(broker=1)`.
 
     Returns:
-        The epochs that began more than 20 s (`SETTLES`) before or after an announced broker's absence and an orderly
+        The epochs that began more than 20 s (`SETTLES`) before or after an announced broker's absence or an orderly
         stop: a controller that stops, or comes back, may hand over its leadership. Empty if fewer than 3
-        (`FEWEST_JUMPS`) were seen in all.
+            (`FEWEST_JUMPS`) were seen in all.
     """
     if len(observations.epochs) <= FEWEST_JUMPS:
         return ()
@@ -389,7 +409,9 @@ def elections(observations: Observations, announced: Collection[symptoms.Subject
 
 
 def _is_restless(some: Sequence[Epoch], at: datetime) -> bool:
-    """Return whether elections are too many, and no calm (`CALM`) has followed them. at: the time of the last poll."""
+    """Return whether there are too many elections, and the time since the last is shorter than `CALM`. at: the time of
+    the last poll.
+    """
     if len(some) < FEWEST_UNEXPLAINED:
         return False
     average = (some[-1].at - some[0].at) / (len(some) - 1)
@@ -397,14 +419,16 @@ def _is_restless(some: Sequence[Epoch], at: datetime) -> bool:
 
 
 def without_restarts(observations: Observations, announced: Collection[symptoms.Subject]) -> Observations:
-    """Return the observations without the restless quorum that announced restarts explain.
+    """Return the observations without the symptom of too many elections of the quorum, if announced restarts explain
+    it.
 
     Args:
         observations: the observations with all symptoms.
         announced: as for `elections`.
 
     Returns:
-        The same object if nothing is announced, or the quorum is not restless, or still is without these elections.
+        The same object if nothing is announced, if there is no such symptom, or if there are too many elections without
+        those that the restarts explain.
     """
     key = symptoms.EPOCH_JUMPS, symptoms.CLUSTER
     if (
@@ -418,20 +442,20 @@ def without_restarts(observations: Observations, announced: Collection[symptoms.
 
 @remembered
 def in_sync_with_others(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that are in the ISR of a partition together with another one."""
+    """Return the brokers that are in an ISR together with another broker."""
     sets = {each.isr for topic in topics.values() for each in topic.partitions if len(each.isr) > 1}
     return frozenset(broker for isr in sets for broker in isr)
 
 
 @remembered
 def serving(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that lead a partition, or could lead one: they are in sync with its leader."""
+    """Return the brokers that lead a partition or are in sync with a leader, so that they could lead."""
     return in_sync_with_others(topics) | {each.leader for topic in topics.values() for each in topic.partitions}
 
 
 def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int, HandedOver]:
-    """Return broker -> its last orderly stop, of the last 30 minutes (`KEPT`): it was fenced, or was in no ISR any more
-    and led nothing, while it answered, or before it could have been fenced for its silence.
+    """Return broker -> its last stop in order, of the last 30 minutes (`KEPT`): the broker was fenced, or left all ISRs
+    and led no partition any more, while it answered, or before it could have been fenced because it did not answer.
     """
     known, last = observations.handed_over, observations.last
     old, new = last.snapshot.topics, poll.snapshot.topics
@@ -461,13 +485,13 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
 
 
 def _leading(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that lead a partition with another replica in sync: they could hand it over."""
+    """Return the brokers that lead a partition of which another replica is in sync, so that they could hand it over."""
     return frozenset(each.leader for topic in topics.values() for each in topic.partitions if len(each.isr) > 1)
 
 
 def _fell(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datetime]:
-    """Return broker -> the last time at which it lost its leaders without a handover, of the last 30 minutes (`KEPT`):
-    it was silent, and the cluster was described so long after (`PROVED`) with partitions that it led.
+    """Return broker -> the last time at which its leaders were moved without a handover, of the last 30 minutes
+    (`KEPT`): the broker did not answer, and the cluster still described it as a leader `PROVED` (1 s) later.
     """
     known, last = observations.fell, observations.last
     if last.silent and poll.at - last.at <= APART:
@@ -489,8 +513,9 @@ def _fell(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datet
 
 
 def _was_unheard(poll: symptoms.Poll, broker: int, stop: HandedOver) -> bool:
-    """Return whether a broker fetched the metadata log last long before it was fenced, by the leader's clock. False
-    while that is unknown: another leader of the quorum has not heard of it, and after some minutes none lists it.
+    """Return whether a broker's last fetch of the metadata log was long before it was fenced, by the clock of the
+    quorum's leader. False while that is unknown: a new leader of the quorum has not heard from the broker, and after
+    some minutes none lists it.
     """
     quorum, read = poll.snapshot.quorum, poll.snapshot.read_at.get(Part.QUORUM)
     if quorum is None or read is None or read < stop.at or stop.over is not None or broker == quorum.leader_id:
@@ -503,9 +528,13 @@ def _was_unheard(poll: symptoms.Poll, broker: int, stop: HandedOver) -> bool:
 
 
 def _failed(observations: Observations, broker: int, at: datetime) -> bool:
-    """Return whether a broker failed, and did not stop in order, before its leaders moved. A broker that is silent
-    failed if it neither refuses nor closes connections, if it was silent for longer than a stop in order takes, or if
-    the cluster still counted on it meanwhile. Any other broker failed if it is gone from the cluster.
+    """Return whether a broker failed before its leaders moved, instead of being stopped in order. A broker that does
+    not answer failed if it neither refuses nor closes connections, if it did not answer for longer than a stop in
+    order takes, or if the cluster was described with it meanwhile. A broker that answers failed if the cluster does
+    not have it any more.
+
+    Args:
+        at: the time of the poll that showed that the leaders had moved, UTC.
     """
     silent = observations.seen.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
     if silent is None:
@@ -520,8 +549,9 @@ def _failed(observations: Observations, broker: int, at: datetime) -> bool:
 def _left(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], poll: symptoms.Poll
 ) -> Mapping[int, tuple[datetime, ...]]:
-    """Return broker -> the times of the polls at which replicas of it had left ISRs, of the last 30 minutes (`KEPT`).
-    Replicas that reassignments add were in none. While one is out, others that leave belong to the same episode.
+    """Return broker -> the times of the polls at which its replicas had left ISRs, of the last 30 minutes (`KEPT`).
+    Replicas that reassignments add are not counted, since they were in no ISR. While one replica of a broker is out,
+    others that leave count as the same episode.
     """
     known, topics = observations.left, observations.last.snapshot.topics
     if now is not observations.seen and poll.snapshot.topics is not topics:
@@ -543,7 +573,9 @@ def _left(
 
 
 def _planned(observations: Observations) -> Iterator[datetime]:
-    """Yield the moments at which brokers that were stopped in order left, went and came: a controller resigns then."""
+    """Yield the times at which brokers that were stopped in order left, and those at which they returned: then a
+    controller may hand over its leadership.
+    """
     for broker, stop in observations.handed_over.items():
         yield stop.at
         for name in ABSENCES:

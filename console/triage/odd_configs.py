@@ -1,4 +1,4 @@
-"""Keys in which one broker differs from all others. Pure."""
+"""Config keys whose value on one broker differs from that on all others. Pure."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ LESS = frozenset(
         "follower.replication.throttled.rate",
     }
 )
-"""Keys whose lower value makes a broker slower."""
+"""Keys of which a lower value makes a broker slower."""
 MORE = frozenset({"replica.fetch.backoff.ms", "replica.fetch.wait.max.ms", "log.cleaner.backoff.ms"})
-"""Keys whose higher value makes a broker slower."""
+"""Keys of which a higher value makes a broker slower."""
 OFF = frozenset({"log.cleaner.enable"})
-"""Keys that disable a function."""
+"""Keys that disable a function if they are false."""
 
 
 def odd_keys(snapshot: Snapshot, broker: int) -> Mapping[str, tuple[str, str]]:
-    """Return key -> the value of this broker and that of most others, for keys with a worse value than on all others.
-
-    At least three brokers have to be known: of two, either may be the odd one.
+    """Return key -> the value of this broker and the value of most others, for keys whose value is worse here than on
+    all other brokers; empty with fewer than three known brokers, as of two either may be the wrong one.
     """
     found_sets = ((each.id, snapshot.configs.get(broker_resource(each.id))) for each in snapshot.cluster.brokers)
     sets = {id_: configs for id_, configs in found_sets if configs is not None}

@@ -1,5 +1,5 @@
-"""The edits that a next step may offer: no value that a change in this host's journal reverted, and no value that is
-worse than the present one. Every step with edits is checked here. Pure.
+"""The check of every next step with edits: an edit is not offered if it sets a value that a change in this host's
+journal reverted, or a value that is worse than the present one. Pure.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from console.triage.facts import ChangeKey
 from console.triage.remembered import RememberedEach
 
 MOST = 50
-"""Maximum number of edits of a step that are judged: a step with more gives many places the same value."""
+"""Maximum number of edits of a step that are judged: a step with more sets the same value in many places."""
 _VALUES = (edits.SetConfig, edits.UnsetConfig, edits.SetQuota, edits.UnsetQuota, edits.AddAcl, edits.RemoveAcl)
-"""Edits that replace a value by another one; other edits, such as an election, have no value to compare with."""
+"""Kinds of edits that replace one value by another; others, such as an election, have no values to compare."""
 
 
 class _Seen:
-    """A snapshot that equals another one if the parts that rules judge values by are the same objects."""
+    """A snapshot for a cache: it is equal to another one if the parts that the rules judge by are the same objects."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -41,11 +41,11 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
     """Return the claims with the steps that may be offered.
 
     Args:
-        taken_back: the places whose values were reverted, as in `Facts`.
+        taken_back: the entities and keys with the values that were reverted (`Facts.taken_back`).
 
     Returns:
-        The claims, as the same objects if all of their steps may be offered. Any other step is replaced by one without
-        edits that says where to look.
+        A claim is the same object if all of its steps may be offered. A step that may not be offered is replaced by one
+        without edits that says where to look.
     """
     # Judge each distinct step once: most of 10,000 claims share the objects of their steps.
     steps = chain.from_iterable({id(claim.next): claim.next for claim in claims}.values())
@@ -67,11 +67,11 @@ def offered(claims: Sequence[Claim], snapshot: Snapshot, taken_back: Collection[
 
 
 class _Values(NamedTuple):
-    """The edits of a step that put a value in the place of another one."""
+    """The edits of a step that replace values."""
 
     edits: tuple[edits.Edit, ...]
     ruled_out: frozenset[str]
-    """The names of the edits' risks that the evidence rules out."""
+    """The names of the edits' risks that can't occur, by the evidence."""
 
 
 def _values(step: Next) -> _Values:
@@ -90,9 +90,7 @@ def _step(step: Next, worse: Mapping[_Values, str], taken_back: Collection[Chang
 
 
 def _gives(edit: edits.Edit) -> ChangeKey | None:
-    """Return the place and the value that an edit sets; None if it is not an edit of a plain config, a quota or a new
-    ACL.
-    """
+    """Return the entity, the key and the value that an edit sets; None if it sets no plain config, quota or ACL."""
     target: Target = edit.target
     match edit:
         case edits.SetConfig(value=str(value)):
@@ -105,10 +103,13 @@ def _gives(edit: edits.Edit) -> ChangeKey | None:
 
 
 def _worse(values: tuple[edits.Edit, ...], ruled_out: frozenset[str], seen: _Seen) -> str:
-    """Return the text of the first risk of these edits that their reversal would not have too; ``""`` if there is none.
+    """Return the text of the first risk of these edits that a reversal of the edits would not have, too; ``""`` if
+    there is none.
 
     Args:
+        values: the edits.
         ruled_out: the names of risks to ignore.
+        seen: the snapshot.
     """
     # Imported late: the kinds of edits take a megabyte, which a cluster without trouble does not need.
     from console.plan.compile import predict

@@ -43,93 +43,108 @@ from console.triage.symptoms import Poll, gone
 from console.triage.upgrades import Upgrade, upgrades_after
 
 KEPT = timedelta(minutes=30)
-"""The period over which events are kept."""
+"""The period over which events are kept, counted back from the last poll."""
 MOST = 500
 """Maximum number of events of each kind, the latest ones."""
 PROVES = timedelta(minutes=1)
-"""The time after an election in which an offset beyond the end of the log proves that the log was truncated."""
+"""The time after an election for which a committed offset beyond the end of the log still proves that the new leader
+truncated the log.
+"""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
 _TINY = {"retention.ms": TINY_MS, "retention.bytes": TINY_BYTES}
-"""Limit of a topic -> the least value that an operator gives it to keep records."""
+"""Topic config -> the least value that an operator gives it to keep records: a lower one is meant to delete them."""
 DENY = codes.Permission.parse("DENY")
 NOTICED = 120.0
-"""Seconds after a deletion in which kac may still learn of the change of retention that caused it: configs of large
-clusters are read once a minute."""
+"""Seconds after a deletion of records in which kac may still learn of the change of retention that caused it: the
+configs of large clusters are read once a minute.
+"""
 FEW, COMMITS, SELDOM = 20, 2, 180.0
 """Limits for records that a group had yet to read: their minimum number; their minimum number as a multiple of those
 that it last read between two commits; and the seconds without a commit, of a group that was not seen to commit, after
 which it does not read them soon."""
 NEARLY = 0.8
-"""The share of a topic's time limit from which on the age of a record is near the limit."""
+"""The share of a topic's retention.ms above which a record's age counts as near the limit."""
 PURGED = "-repartition"
-"""The suffix of topics from which Kafka Streams deletes the records that it has read (RepartitionTopicConfig)."""
+"""The suffix of the names of topics from which Kafka Streams deletes the records that it has read
+(RepartitionTopicConfig).
+"""
 
 
 MOST_ENDED = 50
-"""Maximum number of changes that were taken back to keep, the latest ones."""
+"""Maximum number of reverted changes that are kept, the latest ones."""
 
 Ended = tuple[tuple[JudgedChange, datetime], ...]
-"""Changes, each with a time at which it was taken back, UTC."""
+"""Changes that were reverted, each with the time at which kac saw that, UTC."""
 Offsets = Mapping[tuple[str, int], int]
-"""Group and partition -> the committed offset, of one topic."""
+"""(group, partition number) -> the group's committed offset, for one topic."""
 
 
 class ConfigChange(NamedTuple):
-    """A setting that changed between two reads."""
+    """A config value that changed between two reads. `after` is the time of the last read with the former value, `at`
+    that of the first read with the present value, both UTC.
+    """
 
     resource: config.ConfigResource
     key: str
     was: str | None
-    """The former value; None if the key was not set there."""
+    """The former value; None if the resource had no value of its own for the key."""
     became: str | None
-    """The present value; None if the key is not set there."""
+    """The present value; None if the resource has no value of its own for the key."""
     after: datetime
     at: datetime
     held: str | None
-    """The former effective value, from any source."""
+    """The former effective value, from any source; None if the key was not listed."""
     holds: str | None
-    """The present effective value, from any source."""
+    """The present effective value, from any source; None if the key is not listed."""
 
 
 class Unclean(NamedTuple):
-    """An election of a leader from outside the ISR, or one that may have been (`sure`)."""
+    """The election of a leader from outside the ISR. If `sure` is false, it may have been a clean election."""
 
     topic: str
     was: Partition
-    """The partition before."""
+    """The partition as it was before the election."""
     could: tuple[int, ...]
-    """The replicas that could have led the partition then: its ISR and its eligible leader replicas."""
+    """The ids of the brokers that could have led the partition without a loss of records: its ISR and its eligible
+    leader replicas. Empty if they are unknown.
+    """
     leader: int
     epoch: int
     at: datetime
     sure: bool
-    """Whether the partition had no leader, and none of these replicas was alive in between. Otherwise one of them may
-    have been, and only a lower end of the log, or `read`, proves the unclean election."""
+    """Whether the partition had no leader, and no broker of `could` was alive at either of the two polls around the
+    election. If false, one of these brokers may have led in between, and only a lower end of the log, or `read`,
+    proves that the election was unclean.
+    """
     read: tuple[int, int] | None = None
-    """An offset at which a group stands, and the lower end of the log; None if no group went beyond the end."""
+    """A committed offset of a group beyond the end of the log after the election, and that end; None if there is no
+    such offset.
+    """
     ahead: frozenset[str] = frozenset()
-    """The groups whose offsets were beyond the end before the election."""
+    """The groups whose committed offsets were beyond the end of the log before the election: these prove nothing."""
 
     @property
     def place(self) -> tuple[str, int]:
-        """The partition."""
+        """The partition: its topic and number."""
         return self.topic, self.was.number
 
 
 class Cut(NamedTuple):
-    """A retention that a change made shorter: a topic's own, or the one that topics inherit on a broker."""
+    """A change that made a retention shorter: that of a topic itself, or that which topics inherit from a broker."""
 
     change: ConfigChange
     key: str
-    """The topic's key."""
+    """The topic config that is shorter, also if a broker's config was changed: such as ``retention.ms``."""
     held: str
-    """The former value of the key."""
+    """The former value of `key`; ``""`` if it was unknown."""
     holds: str
-    """The present value of the key."""
+    """The value of `key` after the change; ``""`` if it is unknown."""
     broker: int | None = None
-    """The broker with the default; None for a topic's own retention."""
+    """The broker from which topics inherit the shorter retention; None if the change was of a topic's own config."""
     ended: datetime | None = None
-    """The time at which kac saw the change reverted, or a retention as long as before."""
+    """The time at which kac saw the change reverted, or a retention at least as long as before, UTC; None
+    until then.
+    """
 
 
 class LeadersLimit(NamedTuple):
@@ -140,62 +155,72 @@ class LeadersLimit(NamedTuple):
     key: str
     """The broker's key, such as ``log.retention.ms``."""
     value: str
-    """In the unit of the topic's key, as `others`."""
+    """The broker's limit, in the unit of `topic_key`."""
     others: str
-    """The shortest value of the other brokers."""
+    """The shortest limit of the other brokers, in the unit of `topic_key`."""
     is_dynamic: bool
-    """Whether it is an override of the broker rather than a line of its file."""
+    """Whether the limit is a dynamic config of the broker; else it is set in the broker's properties file."""
 
     @property
     def words(self) -> str:
-        """The limit as the broker has it."""
+        """The limit as the broker's own config gives it, such as ``log.retention.hours=1``."""
         return given_as(self.topic_key, self.key, self.value) or f"{self.key}={self.value}"
 
     @property
     def usual(self) -> str | None:
-        """The others' value in the unit of the broker's key; None if it is no whole number of these."""
+        """`others` in the unit of `key`; None if it is not a whole number in that unit."""
         value = in_terms_of(self.key, self.topic_key, self.others)
         return value if in_terms_of(self.topic_key, self.key, value) == self.others else None
 
 
 class Loss(NamedTuple):
-    """Records of a partition that were deleted prematurely."""
+    """Records of a partition that the broker deleted earlier than their readers or the retention let expect. `why` is
+    the reason as text.
+    """
 
     jump: Jump
     why: str
     change: ConfigChange | None
-    """The change of retention that is the cause; None if none is known."""
+    """The change of retention that caused the deletion; None if none is known."""
     unread: Mapping[str, int] | None = None
-    """Group -> the number of the deleted records that it had yet to read; empty if groups read the partition and all
-    had read them; None if that is unknown.
+    """Group -> the number of deleted records that the group had not read. Empty if groups read the partition and had
+    read all deleted records; None if this is unknown.
     """
     is_tiny: bool = False
-    """Whether the change left a retention so short that records are kept for no time to speak of."""
+    """Whether `change` made the retention so short that records are practically deleted at once."""
     is_rightful: bool = False
-    """Whether the retention may well have deleted them, before groups at work (`unread`) had read them."""
+    """Whether the retention may well have been meant to delete these records. They count as a loss because active
+    groups (`unread`) had not read them.
+    """
     is_old: bool = False
-    """Whether the next record of such a group is known to have been nearly as old as the time limit (`NEARLY`)."""
+    """Whether the next record of a group in `unread` is known to have been nearly as old as retention.ms (`NEARLY`)."""
     limit: LeadersLimit | None = None
-    """The retention of the leader alone that deleted them; None if the brokers agree, or the topic has its own."""
+    """The shorter retention of the partition's leader that deleted the records; None if all brokers have the same
+    retention, or the topic has its own.
+    """
 
 
 class AclChange(NamedTuple):
-    """An ACL that was added, or removed, between two reads."""
+    """An ACL that was added or removed between two reads. `after` is the time of the last read without the change, `at`
+    that of the first read with it, both UTC.
+    """
 
     acl: Acl
     added: bool
     takes: bool
-    """Whether a user lost an access right because of it: a deny was added, an allow removed, or the first ACL of its
-    resource added, and no other ACL has the same effect.
+    """Whether a user may have lost an access right by the change: a deny was added, an allow was removed, or the first
+    ACL of its resource was added, and no other ACL has the same effect.
     """
     after: datetime
     at: datetime
     first: bool = False
-    """Whether it is an allow, and the first ACL of its resource."""
+    """Whether the change added an allow that is the first ACL of its resource: from then on all other users
+    are denied.
+    """
 
 
 class Past(Struct, frozen=True):
-    """The events between polls, the earliest first."""
+    """The events between polls, the earliest first in each field."""
 
     changes: tuple[ConfigChange, ...] = ()
     access: tuple[AclChange, ...] = ()
@@ -205,26 +230,30 @@ class Past(Struct, frozen=True):
     unread: Mapping[Jump, Mapping[str, int] | None] = MappingProxyType({})
     judged: tuple[JudgedChange, ...] = ()
     ended: Ended = ()
-    """The judged changes of values that were taken back, each with the time of the first poll that showed it, UTC."""
+    """The reverted changes of configs, quotas and SCRAM credentials, each with the time of the first poll that showed
+    the revert, UTC.
+    """
     nodes: Mapping[int, Node] = MappingProxyType({})
     grown: Mapping[str, Grown] = MappingProxyType({})
-    """The topics that got more replicas lately."""
+    """Topic -> its growth, for topics that got more replicas lately."""
     joined: Mapping[Instance, tuple[Joined, ...]] = field(default_factory=dict)
     shares: Mapping[str, datetime] = MappingProxyType({})
-    """Share groups that appeared -> the time, UTC."""
+    """Share group -> the time of the poll at which it first appeared, UTC."""
     passed: tuple[Passed, ...] = ()
-    """The records that they passed over, as of the last poll."""
+    """The records that the groups in `shares` skipped, as of the last poll."""
     members: Memberships = Memberships()
     begun: Beginnings = MappingProxyType({})
     without_new: tuple[Unread, ...] = ()
-    """The groups that have none of the new partitions of a topic, as of the last poll."""
+    """The groups to which none of a topic's new partitions is assigned, as of the last poll."""
     hot: Mapping[Place, datetime] = MappingProxyType({})
-    """Hot partition -> since when it is hot, UTC."""
+    """Hot partition -> the time since which it is hot, UTC."""
     slowed: Slowed = MappingProxyType({})
-    """The topics that are written to more slowly since a quota was lowered, each since when, UTC."""
+    """Quota -> the topics to which producers write more slowly since the quota was lowered, each with the time since
+    when, UTC.
+    """
     sources: Sequence[SourceChange] = ()
     collapsed: Sequence[Collapsed] = ()
-    """The topics whose records go to one partition, as of the last poll."""
+    """The topics whose records now go to one partition, as of the last poll."""
     letters: Sequence[Letters] = ()
     """The topics that get many dead letters, as of the last poll."""
     upgrades: Sequence[Upgrade] = ()
@@ -234,7 +263,13 @@ NOTHING = Past()
 
 
 def past_after(past: Past, before: Poll, now: Poll) -> Past:
-    """Return the events up to `now`, at most `MOST` of each kind and within the last 30 minutes (`KEPT`)."""
+    """Return the events up to the poll `now`: at most `MOST` of most kinds, and only those of the last 30 minutes
+    (`KEPT`).
+
+    Args:
+        past: the events up to the poll `before`.
+        before, now: the last poll and this one.
+    """
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
     made = list(_config_changes(before, now))
@@ -299,24 +334,36 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
 
 
 def _ended(known: Ended, taken_back: Sequence[JudgedChange], at: datetime, oldest: datetime) -> Ended:
-    """Return the changes of values that were taken back, the latest ones. taken_back: those of this poll."""
+    """Return the reverted changes of values: the known ones after `oldest` and those of this poll, at most the latest
+    `MOST_ENDED`. The same object as `known` if nothing changed.
+
+    Args:
+        taken_back: the changes that this poll shows as reverted.
+        at: the time of this poll, UTC.
+        oldest: the time before which nothing is kept, UTC.
+    """
     kept = tuple(each for each in known if each[1] > oldest)
     kept += tuple((each, at) for each in taken_back if each.place.kind in _VALUES and each.at > oldest)
     return kept[-MOST_ENDED:] if kept != known else known
 
 
 _VALUES = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.SCRAM})
-"""Kinds of changes of values."""
+"""The kinds of changes that replace one value by another."""
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
-    """Return whether the setting has another value than after the change, so that there is no value to restore."""
+    """Return whether the config has another value now than after the change. Then there is no need to restore the
+    former value.
+    """
     return bool(_changed_again(change, past)) or _own(change, snapshot, change.became) != change.became
 
 
 def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot: Snapshot) -> bool:
-    """Return whether a change that deleted records needs no revert: it was reverted, the retention is as long as
-    before, or it was changed again and no record was deleted since. losses: the losses that the change caused.
+    """Return whether a change that deleted records needs no revert any more: it was reverted, the retention is as long
+    again as before, or the config was changed once more and no record was deleted since.
+
+    Args:
+        losses: the losses that the change caused.
     """
     cuts = [each for each in past.cuts if each.change == change]
     if not cuts:
@@ -328,13 +375,15 @@ def is_mended(change: ConfigChange, losses: Sequence[Loss], past: Past, snapshot
 
 
 def _changed_again(change: ConfigChange, past: Past) -> list[ConfigChange]:
-    """Return the later changes of the same setting."""
+    """Return the later changes of the same config, the earliest first."""
     place = change.resource, change.key
     return [each for each in past.changes if each.at > change.at and (each.resource, each.key) == place]
 
 
 def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str | None:
-    """Return the present override of the changed setting; None if there is none; `unknown` if it was not read."""
+    """Return the value that the changed resource itself has for the key now; None if it has none; `unknown` if the
+    configs of the resource were not read.
+    """
     configs = snapshot.configs.get(change.resource)
     if configs is None:
         return unknown
@@ -364,18 +413,23 @@ def _acl_changes(before: Poll, now: Poll) -> Iterator[AclChange]:
 
 
 def _on(acls: Sequence[Acl], pattern: Pattern) -> Sequence[Acl]:
-    """Return, from sorted ACLs, those with exactly this pattern."""
+    """Return those of the sorted `acls` that have exactly this pattern."""
     key = pattern.resource_type, pattern.name, pattern.pattern_type
     return acls[bisect_left(acls, key, key=_place) : bisect_right(acls, key, key=_place)]
 
 
 def _place(acl: Acl) -> tuple[codes.AclResourceType, str, codes.PatternType]:
-    """Return the first sort key of ACLs: type, name and type of pattern."""
+    """Return the first part of the sort key of ACLs: resource type, resource name and pattern type."""
     return acl[:3]
 
 
 def _is_said(acl: Acl, others: Sequence[Acl], ranges: bool) -> bool:
-    """Return whether one of the sorted `others`, ACLs of the same principal or of everyone, covers an ACL wholly."""
+    """Return whether one of the other ACLs has the same permission and covers the ACL completely.
+
+    Args:
+        others: ACLs, sorted.
+        ranges: whether the cluster's ACLs may have ranges of addresses as hosts.
+    """
     name = acl.resource_name
     patterns = {
         pattern_of(acl),
@@ -414,8 +468,9 @@ def _elections(before: Poll, now: Poll) -> Iterator[Unclean]:
 
 
 def _with_proofs(elections: Sequence[Unclean], now: Poll) -> Iterator[Unclean]:
-    """Yield elections, each with the offset of a group that is beyond the end of the log right after it, if a group has
-    such an offset that stands, and had not before. Without a known leader before, a clean election is as possible.
+    """Yield the elections. One that is not sure gets the proof `read` if, right after it, a group stands at an offset
+    beyond the end of the log and did not before. Where no leader was known before, the election may still have been
+    clean.
     """
     unproven = {
         each.place: each
@@ -439,7 +494,12 @@ def _with_proofs(elections: Sequence[Unclean], now: Poll) -> Iterator[Unclean]:
 
 
 def _ahead(places: Collection[tuple[str, int]], snapshot: Snapshot) -> Mapping[tuple[str, int], frozenset[str]]:
-    """Return the partitions with the groups whose offsets are beyond the end of the log."""
+    """Return partition -> the groups whose committed offsets are beyond the end of its log. Partitions without such
+    groups are left out.
+
+    Args:
+        places: the partitions to look at.
+    """
     found: dict[tuple[str, int], set[str]] = {}
     for group, lag in snapshot.lags.items() if places else ():
         for row in lag.partitions:
@@ -449,8 +509,12 @@ def _ahead(places: Collection[tuple[str, int]], snapshot: Snapshot) -> Mapping[t
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:
-    """Return the replicas with all committed records; None if unknown. With eligible leader replicas (KIP-966) the ISR
-    of a partition without a leader is empty, and they replace it.
+    """Return the ids of the brokers that have all committed records of a partition; None if they are unknown. With
+    eligible leader replicas (KIP-966), the ISR of a partition without a leader is empty and the eligible leader
+    replicas have the records.
+
+    Args:
+        was: the partition as it was before the election.
     """
     logs = snapshot.replica_logs.get((topic, was.number)) if was.leader < 0 else None
     eligible = logs.eligible if logs is not None else None
@@ -469,8 +533,13 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 def _unread_after(
     known: Mapping[Jump, Mapping[str, int] | None], before: Poll, now: Poll
 ) -> Mapping[Jump, Mapping[str, int] | None]:
-    """Return the deletions of records that are still kept, each with the groups that had yet to read the records. The
-    groups are found in the poll that first shows the deletion, since a group's later offsets may come from a reset.
+    """Return deletion of records -> the groups that had not read the records, each with their number, for the deletions
+    that the logs still list. None instead of groups if they are unknown. The groups are determined at the poll that
+    first shows the deletion, since a group's later offset may come from a reset.
+
+    Args:
+        known: the result for the last poll.
+        before, now: the last poll and this one.
     """
     jumps, seen = now.facts.logs.jumps, before.facts.logs.at
     if not jumps and not known:
@@ -488,11 +557,11 @@ def _offsets(snapshot: Snapshot) -> Mapping[str, Offsets]:
 
 
 def _unread(jump: Jump, then: Offsets, there: Offsets) -> Mapping[str, int] | None:
-    """Return group -> the number of deleted records that it had yet to read. None if no group has an offset in the
-    partition, or if it is unknown whether one read the records.
+    """Return group -> the number of deleted records that it had not read. None if no group has an offset in the
+    partition, or if it is unknown whether a group read or skipped the records.
 
     Args:
-        then, there: the offsets of the topic before and now.
+        then, there: the committed offsets in the topic at the last poll and at this one.
     """
     unread, known = {}, False
     for (group, number), now in there.items():
@@ -531,7 +600,7 @@ def _losses(
 
 
 def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
-    """Yield the retentions that changes made shorter."""
+    """Yield the cuts that these changes of configs made: those that shorten a retention."""
     for change in changes:
         if change.resource.type == codes.TOPIC and change.key in RETENTION:
             if is_tighter(change.key, change.held, change.holds):
@@ -543,7 +612,12 @@ def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Itera
 
 
 def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snapshot) -> Iterator[Cut]:
-    """Yield the brokers on which a change of a broker, or of the cluster default, makes a topic's key shorter."""
+    """Yield a cut for each broker on which the change shortens the retention that topics inherit.
+
+    Args:
+        change: a change of a broker's config, or of the cluster-wide default.
+        key: the topic config that inherits from the changed config.
+    """
     held = by_broker(before, key)
     for broker, inherited in by_broker(now, key).items():
         if not change.resource.is_cluster_default and change.resource.name != str(broker):
@@ -554,7 +628,7 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
 
 
 def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
-    """Return the cuts, with the time for those that have ended since the last poll."""
+    """Return the cuts. Those that have ended since the last poll have the time of this poll in `ended`."""
     snapshot = now.snapshot
     if snapshot.configs is before.snapshot.configs:
         return cuts
@@ -573,7 +647,9 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
 
 
 def is_tighter(key: str, held: str | None, holds: str | None) -> bool:
-    """Return whether a value of a topic's key keeps records for a shorter time than another."""
+    """Return whether the topic config `key` keeps records for a shorter time, or fewer of them, with the value `holds`
+    than with the value `held`.
+    """
     if key == "cleanup.policy":
         # An empty policy deletes nothing; if a value is unknown, assume Kafka's default.
         return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
@@ -583,7 +659,7 @@ def is_tighter(key: str, held: str | None, holds: str | None) -> bool:
 
 
 def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
-    """Return the latest cut that applied to a partition when its log was truncated; None if no cut did."""
+    """Return the latest cut that applied to a partition when its records were deleted; None if no cut did."""
     configs = snapshot.configs.get(config.topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
@@ -632,9 +708,9 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
 
 
 def _limit_of_leader(jump: Jump, poll: Poll) -> LeadersLimit | None:
-    """Return the retention of the partition's leader that is shorter than those of all other brokers, and that alone
-    can have deleted the records; None if there is none, or the topic has its own. kac reads a topic's values from one
-    broker: the leader deletes by its own.
+    """Return the retention of the partition's leader, if it is shorter than on all other brokers and only it can have
+    deleted the records. None if not, or if the topic has its own retention. kac reads a topic's effective configs
+    from one broker, but the leader deletes records by its own.
     """
     snapshot = poll.snapshot
     topic, partition = snapshot.topics.get(jump.topic), partition_in(snapshot.topics.get(jump.topic), jump.partition)
@@ -663,8 +739,8 @@ def _limit_of_leader(jump: Jump, poll: Poll) -> LeadersLimit | None:
 
 
 def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
-    """Return a topic's key as a broker has it, if it is shorter than on all other brokers; None if it is not, or if a
-    broker's value is unknown.
+    """Return a broker's limit for a topic config, if it is shorter than on all other brokers. None if it is not, or if
+    the value of a broker is unknown.
     """
     values = {
         each.id: from_broker(key, configs)
@@ -681,7 +757,7 @@ def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
 
 
 def stands(limit: LeadersLimit, snapshot: Snapshot) -> bool:
-    """Return whether a broker still has a limit of its own, or that is unknown."""
+    """Return whether a broker still has a shorter limit of its own. True also if that is unknown."""
     resource = config.broker_resource(limit.broker)
     return resource not in snapshot.configs or _alone(limit.broker, limit.topic_key, snapshot) == limit
 
@@ -692,8 +768,8 @@ def _has_own(topic: str, key: str, snapshot: Snapshot) -> bool:
 
 
 def _on_leader(jump: Jump, snapshot: Snapshot) -> Mapping[str, str | None]:
-    """Return the limits of a topic as its partition's leader has them: the topic's own, or those of the leader; if
-    these are unknown, as the broker has them that described the topic.
+    """Return topic config -> value, for the limits by which the partition's leader deletes: the topic's own, else those
+    of the leader. If the leader's are unknown, those of the broker that described the topic.
     """
     configs = snapshot.configs.get(config.topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
@@ -707,19 +783,27 @@ def _on_leader(jump: Jump, snapshot: Snapshot) -> Mapping[str, str | None]:
 
 
 def _age_ms(jump: Jump, poll: Poll) -> float | None:
-    """Return the age of the newest deleted record that is known; None if none is."""
+    """Return the age in milliseconds of the newest record that kac knows of the partition, if that was deleted; else
+    None.
+    """
     newest = poll.facts.newest.get((jump.topic, jump.partition))
     return None if newest is None or jump.start <= newest.offset else jump.at * 1000 - newest.timestamp
 
 
 def _length(key: str, value: str) -> float:
-    """Return a limit as a number, infinity for none; 0 for a policy."""
+    """Return the value of a limit as a number: infinity for no limit; 0 for a cleanup.policy."""
     number = long_number(value)
     return 0 if key == RETENTION[2] or number is None else number if number >= 0 else math.inf
 
 
 def _is_old(jump: Jump, groups: Mapping[str, int], limits: Mapping[str, int], snapshot: Snapshot) -> bool:
-    """Return whether the next record of one of the groups is known to be nearly as old as the time limit, or older."""
+    """Return whether the next record of one of the groups is known to be nearly as old as retention.ms (`NEARLY`), or
+    older.
+
+    Args:
+        groups: group -> the number of deleted records that it had not read.
+        limits: topic config -> its value, as in `retention_of`.
+    """
     limit, place = limits.get(RETENTION[0]), (jump.topic, jump.partition)
     waits = (snapshot.lag_trends[group].behind.get(place) for group in groups)
     return limit is not None and any(
@@ -728,8 +812,12 @@ def _is_old(jump: Jump, groups: Mapping[str, int], limits: Mapping[str, int], sn
 
 
 def _overtaken(jump: Jump, unread: Mapping[str, int], snapshot: Snapshot) -> Mapping[str, int]:
-    """Return those of the groups that had yet to read deleted records which are at work on the partition, and further
-    behind than a consumer is between two commits: its own offset is then beyond the committed one.
+    """Return the groups that are active on the partition and were further behind than a consumer is between two
+    commits. A consumer's position is beyond its committed offset, so a smaller number of deleted records may have
+    been read.
+
+    Args:
+        unread: group -> the number of deleted records beyond its committed offset.
     """
     found, place = {}, (jump.topic, jump.partition)
     for group, count in unread.items():
@@ -744,8 +832,8 @@ def _overtaken(jump: Jump, unread: Mapping[str, int], snapshot: Snapshot) -> Map
 
 
 def retention_of(name: str, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the limits by which brokers delete a topic's records, by their keys. Empty if they are unknown, or brokers
-    delete none.
+    """Return topic config -> its value, for the limits by which brokers delete a topic's records: ms, or bytes per
+    partition. Empty if the limits are unknown, or brokers delete no records of the topic.
     """
     topic, configs = snapshot.topics.get(name), snapshot.configs.get(config.topic_resource(name))
     if (
@@ -760,12 +848,16 @@ def retention_of(name: str, snapshot: Snapshot) -> Mapping[str, int]:
 
 
 def retention_text(limits: Mapping[str, int]) -> str:
-    """Return limits of retention as text."""
+    """Return the limits as text for the user.
+
+    Args:
+        limits: topic config -> its value, as in `retention_of`.
+    """
     return " and ".join(f"{key} is {limit:,}" for key, limit in limits.items())
 
 
 def _too_early(jump: Jump, poll: Poll) -> str:
-    """Return the reason why the retention can't have deleted these records; ``""`` if it can."""
+    """Return as text why the retention can't have deleted these records; ``""`` if it can."""
     topic = poll.snapshot.topics.get(jump.topic)
     configs = poll.snapshot.configs.get(config.topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
@@ -788,7 +880,7 @@ def _too_early(jump: Jump, poll: Poll) -> str:
 
 
 def is_used(group: str, place: tuple[str, int], snapshot: Snapshot) -> bool:
-    """Return whether kac saw a client that reads a partition for a group."""
+    """Return whether kac saw a client read the partition `place` for the group."""
     trend, lag = snapshot.lag_trends.get(group), snapshot.lags.get(group)
     stands = trend.standing.get(place) if trend is not None else None
     if stands is not None:
@@ -797,8 +889,8 @@ def is_used(group: str, place: tuple[str, int], snapshot: Snapshot) -> bool:
 
 
 def losses_by_reason(past: Past) -> Mapping[ConfigChange | LeadersLimit | str, tuple[Loss, ...]]:
-    """Return the losses before their time, grouped: those of one change; those of one broker's retention; the others by
-    topic, under its name.
+    """Return reason -> the losses with it. The reason is the change that caused the losses, or the broker's shorter
+    retention; for all other losses, the name of the topic.
     """
     found: dict[ConfigChange | LeadersLimit | str, list[Loss]] = {}
     for each in past.losses:
@@ -808,7 +900,9 @@ def losses_by_reason(past: Past) -> Mapping[ConfigChange | LeadersLimit | str, t
 
 
 def losses_by_group(past: Past) -> Mapping[tuple[str, str], tuple[Loss, ...]]:
-    """Return group and topic -> the records that the topic's retention deleted before the group read them."""
+    """Return (group, topic) -> the losses of records that the topic's retention deleted before the group had
+    read them.
+    """
     found: dict[tuple[str, str], list[Loss]] = {}
     for each in past.losses:
         for group in (each.unread or ()) if each.is_rightful else ():

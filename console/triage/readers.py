@@ -1,4 +1,6 @@
-"""The offsets of groups that clients read from, and leftover offsets, which are not a problem of the cluster. Pure."""
+"""Separates the offsets of groups that clients read from and leftover offsets, which are not a problem of the cluster.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,11 @@ from console.triage.share_beginnings import SHARE
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
-    """Return the partitions that no member has, among those without a commit since the first poll. Empty if the
-    partitions of the group's members are unknown. had_members: whether the group was ever listed with members.
+    """Return the partitions of the group's offsets that no member is assigned to and that got no commit since the first
+    poll. Empty if it is unknown which partitions the members have.
+
+    Args:
+        had_members: whether the group was ever listed with members.
     """
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
     free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
@@ -33,7 +38,7 @@ def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
 
 
 def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
-    """Return the trend of the lag in the partitions that a client reads. left: the other partitions."""
+    """Return the trend without the partitions in `left`, which no client reads."""
     if not left:
         return trend
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
@@ -59,35 +64,41 @@ DELIVERIES, DELIVERY_SECONDS = 5, 30.0
 """By default brokers deliver a record of a share group five times (group.share.delivery.count.limit), and lock it for
 30 s each time (share.record.lock.duration.ms). For so long the start offset may stand at a record."""
 LEAST_SECONDS = 30.0
-"""The shortest such time that counts."""
+"""The shortest time in seconds for which a share group may stand at a record, whatever its configs say."""
 
 
 DELAYS = 2.0
-"""Factor of the delay of a retry topic's records: its reader pauses until a record is old enough, and one that fails
-again at the end is written elsewhere, so that the next one is read."""
+"""The factor by which a retry topic's delay is multiplied to get the time for which its reader may stand at a record.
+The reader pauses until a record is old enough; a record that fails again is then written to another topic, and the
+reader goes on.
+"""
 
 
 class Reading(NamedTuple):
-    """A group's offsets, and which of them clients read from."""
+    """A group's offsets, divided into those that clients read from and leftovers."""
 
     group: Group
     left: frozenset[Place]
-    """The partitions that no client reads."""
+    """The partitions with a leftover offset: no client reads them."""
     lag: GroupLag | None
-    """The lag on the other partitions, as far as they were read."""
+    """The lag on the partitions that are not in `left`; None if the group's offsets were not read."""
     trend: LagTrend | None
-    """The trend of that lag."""
+    """The trend of `lag`; None before two polls can be compared."""
     is_odd: bool
-    """Whether some rule examines the group further, as rules do with few groups."""
+    """Whether rules examine the group further: it has leftover offsets, is stuck, or has no members. Few groups are."""
 
 
 def reading_of(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool, rests: float | None = None
 ) -> Reading:
-    """Return a group's offsets, split into those that a client reads from and those left behind.
+    """Return a group's offsets, divided into those that clients read from and leftovers.
 
     Args:
-        rests: seconds for which a share group may stand at a record, if its configs say it.
+        lag: the lag on all partitions; None if it was not read.
+        trend: the trend of `lag`; None if there is none yet.
+        had_members: whether the group was ever listed with members.
+        rests: seconds for which a share group may stand at a record according to its configs; None if these are
+            unknown.
     """
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
@@ -101,7 +112,11 @@ def reading_of(
 
 
 def _rests_at(group: Group, topic: str, rests: float | None) -> float:
-    """Return the seconds for which a reader may stand at a record on purpose. rests: as for `reading_of`."""
+    """Return the seconds for which the group may stand at a record of the topic on purpose; 0 if it has no reason to.
+
+    Args:
+        rests: as for `reading_of`.
+    """
     if group.type == SHARE:
         return max(LEAST_SECONDS, DELIVERIES * DELIVERY_SECONDS if rests is None else rests)
     retry = retry_of(topic)
@@ -109,8 +124,8 @@ def _rests_at(group: Group, topic: str, rests: float | None) -> float:
 
 
 class Sorted(NamedTuple):
-    """Readings of groups without members; of groups with members that are stuck; and of groups with offsets that no
-    client reads from.
+    """The readings that rules examine further: of groups without members (`vacant`), of groups with members that are
+    stuck (`stuck`), and of groups with leftover offsets (`left`). A group may be in several.
     """
 
     vacant: list[Reading]
@@ -120,7 +135,7 @@ class Sorted(NamedTuple):
 
 @remembered
 def sorted_readings(known: Mapping[str, Reading]) -> Sorted:
-    """Return the readings that rules examine further, by the kind of problem; most groups are in none."""
+    """Return the readings that rules examine further, by the kind of problem. Most groups are in none of the lists."""
     found = Sorted([], [], [])
     for each in [each for each in known.values() if each.is_odd]:
         if each.left:
@@ -135,8 +150,8 @@ def sorted_readings(known: Mapping[str, Reading]) -> Sorted:
 
 
 class Leftovers(NamedTuple):
-    """Offsets of a group that no client reads from: rows below the beginning of the log, beyond its end, and within it
-    with waiting records.
+    """A group's offsets that no client reads from: those below the beginning of the log (`below`), those beyond its end
+    (`beyond`), and those within the log that have records after them (`waiting`).
     """
 
     group: Group
@@ -146,7 +161,9 @@ class Leftovers(NamedTuple):
 
 
 def leftovers(known: Mapping[str, Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
-    """Return the offsets that no client reads from, for the groups that have some."""
+    """Return the leftover offsets of all groups that have some that are out of the log's range, or have records after
+    them.
+    """
     return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 
 
@@ -173,13 +190,13 @@ def _leftovers(
 
 
 def is_below(at: PartitionLag, ranges: Mapping[tuple[str, int], LogRange]) -> bool:
-    """Return whether an offset is below the beginning of the log: its record is deleted. Without a waiting record the
-    log can't begin later.
+    """Return whether the committed offset is below the beginning of the log, so that the record there was deleted.
+    False without a lag: then no record after the offset can have been deleted.
     """
     known = ranges.get((at.topic, at.partition))
     return at.lag != 0 and known is not None and 0 <= at.committed < known.start
 
 
 def is_beyond(at: PartitionLag) -> bool:
-    """Return whether an offset is beyond the end of the log."""
+    """Return whether the committed offset is beyond the end of the log."""
     return 0 <= at.end < at.committed

@@ -1,4 +1,4 @@
-"""The brokers that were unregistered between polls. Pure."""
+"""Finds brokers that were unregistered between two polls. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import NamedTuple
 from console.model.cluster import ClusterInfo
 
 NEAR = timedelta(seconds=10)
-"""Maximum time between two polls that show whether a broker ran until it was unregistered: one that is stopped first is
-fenced in between."""
+"""Maximum time between two polls for them to show whether a broker ran until it was unregistered. If it was stopped
+first, polls this close together show it fenced before.
+"""
 
 
 class Unregistered(NamedTuple):
-    """A broker that the cluster does not list any more."""
+    """A broker that was registered and is not any more."""
 
     at: datetime
-    """The time of the first listing without it, UTC."""
+    """The time of the first poll without the broker, UTC."""
     ran: bool
-    """Whether it was listed as running, and answered, until then. A broker that is stopped is fenced first."""
+    """Whether the broker was listed as running, and answered, at a poll at most `NEAR` before. A broker that is stopped
+    first is fenced by then.
+    """
 
 
 def unregistered_after(
@@ -30,12 +33,13 @@ def unregistered_after(
     gap: timedelta,
     at: datetime,
 ) -> Mapping[int, Unregistered]:
-    """Return broker -> its end, for brokers that are not registered any more after a poll.
+    """Return broker id -> its end, for the brokers that are not registered any more as of this poll.
 
     Args:
-        before, now: the cluster at the last poll and at this one. Only lists that show fenced brokers (since Kafka 4.0)
-            count.
-        silent: the brokers that did not answer at the last poll.
+        known: the result for the last poll.
+        before, now: the cluster at the last poll and at this one. Only listings that show fenced brokers (since Kafka
+            4.0) count.
+        silent: the ids of the brokers that did not answer at the last poll.
         gap: the time between the two polls.
         at: the time of this poll, UTC.
     """

@@ -1,4 +1,6 @@
-"""Caches for the last results of pure functions: unchanged parts of two polls are not computed again."""
+"""Caches the last results of pure functions, so that parts that did not change between two polls are not computed
+again.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,17 @@ K = TypeVar("K", bound=Hashable)
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with its last result cached: a call with the very same objects, or equal sets, returns the
-    cached result. Only for frozen values.
+    """Return a function that caches the last result of `function`: a call with the very same objects as arguments, or
+    with equal sets, returns the cached result. Only for arguments and results that are never changed.
     """
     return remembered_by(None)(function)
 
 
 def remembered_by(count: int | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator like `remembered` that compares only the first arguments: the others may be newer than the
-    result. None: all of them.
+    """Return a decorator that works as `remembered` but compares only the first `count` arguments, None for all. The
+    result may then be older than the other arguments.
 
-    One call is stored as a whole, so that any thread finds arguments and result that belong together.
+    Arguments and result of a call are stored as one object, so that any thread finds a pair that belongs together.
     """
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -51,8 +53,9 @@ def _is_same(one: object, other: object) -> bool:
 
 
 class RememberedEach(Generic[K, R]):
-    """A pure function of one part of a whole, such as one group: it is not called again for a part with equal
-    arguments. Unchanged parts are the same objects from poll to poll, so equality is mostly identity.
+    """Calls a pure function for each part of a whole, such as each group, and caches the results: the function is not
+    called again for a part with equal arguments. Parts that did not change are the same objects from poll to poll,
+    so the comparison mostly ends at identity.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
@@ -60,8 +63,11 @@ class RememberedEach(Generic[K, R]):
         self._known: dict[K, tuple[tuple[object, ...], R]] = {}
 
     def of(self, parts: Iterable[tuple[K, tuple[object, ...]]]) -> list[R]:
-        """Return the results for all present parts. parts: each as its name and the function's arguments. Results are
-        cached for the next call; those of parts that are gone are dropped.
+        """Return the results for all present parts, in the order of `parts`. Results are kept for the next call; those
+        of parts that are gone are dropped.
+
+        Args:
+            parts: each part as its name and the function's arguments.
         """
         known = self._known
         now: dict[K, tuple[tuple[object, ...], R]] = {}
@@ -73,13 +79,14 @@ class RememberedEach(Generic[K, R]):
 
 
 Table = Mapping[K, object] | frozenset[K]
-"""An argument that has an entry for each part: a mapping by the part's name, None without an entry; or a set, whether
-the name is in it."""
+"""One argument of the function for all parts: a mapping from a part's name to its argument, None for parts without an
+entry; or a set, where the argument is whether the name is in it.
+"""
 
 
 class RememberedAmong(Generic[K, R]):
-    """As `RememberedEach`, for parts whose arguments are in tables. Only names whose entry changed since the last call
-    are examined, so that of 10,000 groups those that were not read again cost nothing.
+    """Works as `RememberedEach`, for parts whose arguments are in tables. It examines only names whose entry in a table
+    changed since the last call, so that of 10,000 groups those that were not read again cost nothing.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
@@ -87,15 +94,14 @@ class RememberedAmong(Generic[K, R]):
         self._last: _Call[K, R] | None = None
 
     def of(self, names: Mapping[K, object], *tables: Table[K], common: Sequence[object] = ()) -> Mapping[K, R]:
-        """Return name -> the function's result.
+        """Return name -> the function's result, in the order of `names`. The same object as in the last call if no
+        result was computed again.
 
         Args:
-            names: the present parts, each with the function's first argument.
-            tables: each has the function's next argument of every part.
-            common: the function's last arguments, the same for every part.
-
-        Returns:
-            In the order of the names; the same object as in the last call if no result was computed again.
+            names: name of each present part -> the function's first argument.
+            tables: the function's next arguments, one table for each.
+            common: the function's last arguments, the same for all parts. If one changes, all results are computed
+                again.
         """
         now = (names, *tables)
         last = self._last
@@ -124,7 +130,7 @@ class RememberedAmong(Generic[K, R]):
 
 
 class _Call(NamedTuple, Generic[K, R]):
-    """A call of a remembered function, with its results."""
+    """The tables and results of the last call."""
 
     tables: tuple[Table[K], ...]
     common: tuple[object, ...]
@@ -132,12 +138,12 @@ class _Call(NamedTuple, Generic[K, R]):
 
 
 def _lookups(tables: Iterable[Table[K]]) -> Sequence[Callable[[K], object]]:
-    """Return for each table the function that returns a part's entry."""
+    """Return for each table a function from a part's name to its entry."""
     return [each.__contains__ if isinstance(each, frozenset) else each.get for each in tables]
 
 
 def _differing(old: Table[K], new: Table[K]) -> Iterable[K]:
-    """Return the names whose entry is another object, or is in only one of the tables."""
+    """Return the names whose entries in the two tables are different objects, and those that only one table has."""
     if old is new:
         return ()
     if isinstance(old, frozenset) and isinstance(new, frozenset):

@@ -1,8 +1,8 @@
-"""Brokers that restart: they were stopped in order, or they are back and catch up. Pure.
+"""Finds brokers that restart: they were stopped in order and are away, or they are back and catch up. Pure.
 
-A broker that stops in order hands its leaders over and leaves all ISRs while it still answers
-(ReplicationControlManager.handleBrokerInControlledShutdown), is fenced, and then refuses connections. The controller
-moves the leaders of a broker that fails only after broker.session.timeout.ms, 9 s.
+A broker that is stopped in order hands its leaders over and leaves all ISRs while it still answers
+(ReplicationControlManager.handleBrokerInControlledShutdown). Then it is fenced, and then it refuses connections. If a
+broker fails, the controller moves its leaders only after broker.session.timeout.ms, 9 s.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from console.triage.observations import FLAPS, PROVED, QUICK, Observations
 from console.triage.remembered import remembered
 
 LEAVES = timedelta(seconds=30)
-"""The time within which a broker that handed its leaders over ends its process: it closes its logs, and a busy host is
-slow."""
+"""Maximum time from the moment a broker has handed its leaders over to the end of its process: it closes its logs, and
+a busy host is slow.
+"""
 CATCHES_UP, SOON, LITTLE = timedelta(minutes=5), timedelta(minutes=1), 256 << 20
 """Maximum time in which the next replica of a broker that is back joins an ISR; the shorter time if it lacks at most
 LITTLE bytes."""
 
 
 class Restart(Struct, frozen=True):
-    """A restart of a broker: when it handed its leaders over, and when it came back."""
+    """A restart of a broker, as far as it has come."""
 
     handed_over: datetime | None
-    """The time at which its leaders were seen elsewhere while it was up, UTC; None if it failed before."""
+    """The time at which the broker's leaders were seen on other brokers while it was still up, UTC; None if it failed
+    instead.
+    """
     back: datetime | None
-    """The time at which it answered again, UTC; None if it is away, or still stopping."""
+    """The time at which the broker answered again, UTC; None while it is away or still stopping."""
 
 
 @remembered
 def restarting(observations: Observations) -> Mapping[int, Restart]:
-    """Return broker -> its restart, for brokers that leave, are away or catch up. A broker whose process comes and goes
-    does not restart.
+    """Return broker id -> its restart, for brokers that are being stopped, are away, or catch up. Brokers whose process
+    comes and goes again and again are left out.
     """
     behind: dict[int, datetime] = {}  # broker -> since when the first of its replicas is out of sync
     for each in observations.of(symptoms.UNDER_REPLICATED):
@@ -70,7 +73,9 @@ def restarting(observations: Observations) -> Mapping[int, Restart]:
 
 
 def _catches_up(observations: Observations, broker: int) -> timedelta:
-    """Return the time in which the next replica of a broker that is back joins an ISR, by the bytes that it lacks."""
+    """Return the maximum time in which a broker that is back should bring its next replica into an ISR: a short one if
+    the replicas lack few bytes.
+    """
     places = [
         (each.subject.topic, each.subject.partition or 0)
         for each in observations.of(symptoms.UNDER_REPLICATED)
@@ -82,8 +87,11 @@ def _catches_up(observations: Observations, broker: int) -> timedelta:
 
 
 def _leaves(observations: Observations, broker: int, at: datetime) -> bool:
-    """Return whether a broker that handed its leaders over is ending, or has ended. One that goes on to answer, or that
-    accepts connections and does not answer although the cluster has not fenced it, does neither.
+    """Return whether a broker that handed its leaders over is ending its process, or has ended it: until 30 s later
+    (`LEAVES`) it may be ending; after that, only if it refuses connections, is fenced, or is not listed.
+
+    Args:
+        at: the time at which the broker handed its leaders over, UTC.
     """
     poll = observations.last
     ended = broker in poll.refusing | symptoms.gone(poll.snapshot)
@@ -91,8 +99,11 @@ def _leaves(observations: Observations, broker: int, at: datetime) -> bool:
 
 
 def _last_joined(observations: Observations, broker: int, back: datetime) -> datetime:
-    """Return the latest time at which a partition with a replica on the broker had all replicas in sync again; `back`,
-    the time at which the broker came back, if none was out of sync after that.
+    """Return the latest time at which a partition with a replica on the broker had all replicas in sync again, UTC.
+    `back` if no such partition was out of sync since.
+
+    Args:
+        back: the time at which the broker answered again, UTC.
     """
     topics = observations.last.snapshot.topics
     ended = [
@@ -108,8 +119,8 @@ def _last_joined(observations: Observations, broker: int, back: datetime) -> dat
 
 @remembered
 def undecided(observations: Observations) -> frozenset[int]:
-    """Return the brokers that have just begun to refuse connections, for which it is not known yet whether they handed
-    their leaders over. That is known once the cluster is described a second later, or after 3 s at most.
+    """Return the ids of the brokers that began to refuse connections so recently that it is not known yet whether they
+    handed their leaders over. This is known once the cluster is described a second later, after 3 s at most.
     """
     poll, found = observations.last, set()
     described = min(poll.snapshot.read_at.get(part, observations.began) for part in (Part.CLUSTER, Part.TOPICS))
@@ -122,8 +133,8 @@ def undecided(observations: Observations) -> frozenset[int]:
 
 
 def hurt(observations: Observations, broker: int) -> frozenset[str]:
-    """Return the names of the symptoms that partitions have because a broker is missing: no leader, or fewer replicas
-    in sync than min ISR.
+    """Return the names of the symptoms that partitions have because the broker is missing: no leader, or fewer replicas
+    in sync than min.insync.replicas. Empty if there is none.
     """
     bad = (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS, symptoms.UNDER_MIN_ISR)
     return frozenset(name for name in bad if any(broker in each.brokers for each in observations.of(name)))

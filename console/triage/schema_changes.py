@@ -1,7 +1,7 @@
-"""The way back from a schema's change by which connectors failed. Pure.
+"""Finds the steps that revert a change in the schema registry by which connectors failed. Pure.
 
-The deletion of a version leaves the records that were written with it, which are still decoded by its id. So a sink
-that failed at such a record fails there again, unless it leaves the record out.
+If a version is deleted, the records that were written with it stay in the topic and are still decoded by its id. So a
+sink that failed at such a record fails there again, unless it skips the record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from console.triage.judged_changes import JudgedChange, Versions
 _REPLICATION = "errors.deadletterqueue.topic.replication.factor"
 _HEADERS = "errors.deadletterqueue.context.headers.enable"
 _REPLICAS = 3
-"""The replication factor of a topic of dead letters that a worker creates, unless the config has another number."""
+"""The replication factor with which a Connect worker creates a topic of dead letters, unless the connector's config has
+another number.
+"""
 _LONGEST_TOPIC = 249
 MOST_NAMED = 3
 _NONE = Versions((), (), ())
@@ -35,9 +37,9 @@ def way_back(
     """Yield the steps that revert the changes of a subject and restart the connectors that failed because of them.
 
     Args:
-        name: the name of the subject.
+        name: the name of the subject in the schema registry.
         changed: the changes of the subject.
-        failed: kac's names of connectors, each with the number of a failed task; None for the connector itself.
+        failed: kac's name of each failed connector -> the number of a failed task; None if the connector itself failed.
     """
     versions = next((each.versions for each in changed if each.versions is not None), _NONE)
     deleted = [each for each in versions.deleted if _is_shown(name, each, snapshot)]
@@ -78,7 +80,9 @@ def way_back(
 
 
 def _is_shown(name: str, number: int, snapshot: Snapshot) -> bool:
-    """Return whether the registry shows a deleted version, so that it can be registered again."""
+    """Return whether the registry still returns a deleted version of the subject `name`, so that it can be registered
+    again.
+    """
     subject = snapshot.schemas.get(name)
     version = subject.version(number) if subject is not None else None
     return version is not None and version.id > 0
@@ -100,7 +104,14 @@ def _is_sink(name: str, snapshot: Snapshot) -> bool:
 
 
 def _leaves_out(name: str, subject: str, task: int | None, snapshot: Snapshot) -> tuple[edits.Edit, ...]:
-    """Return the edits by which a sink leaves out the record at which it failed, and keeps it; empty if it can't."""
+    """Return the edits with which a sink skips the record at which it failed and writes it to a topic of dead letters.
+    Empty if the sink can't do this.
+
+    Args:
+        name: kac's name of the connector.
+        subject: the name of the subject in the schema registry.
+        task: the number of the failed task; None if the connector itself failed.
+    """
     resource = connect.connector_resource(*connect.split_name(name))
     config = snapshot.configs.get(resource)
     if not _is_sink(name, snapshot) or not is_tolerable(trace_of(snapshot.connect, name, task)):
@@ -118,7 +129,9 @@ def _leaves_out(name: str, subject: str, task: int | None, snapshot: Snapshot) -
 
 
 def _dead_letters_for(name: str, subject: str, resource: ConfigResource, snapshot: Snapshot) -> str:
-    """Return the name of a topic for the dead letters of a sink, which it does not read itself; ``""`` without one."""
+    """Return the name for a topic of the sink's dead letters that the sink does not read itself; ``""`` if none is
+    free.
+    """
     known, config = connect.connector_in(snapshot.connect, name), snapshot.configs.get(resource)
     if known is None or config is None:
         return ""

@@ -1,5 +1,5 @@
-"""Names that stay while nothing changes: a cause that is claimed no more keeps its row for a minute, if all that it
-explained is still seen and nothing better is known. Pure.
+"""Keeps a cause in the verdict for a minute after the last claim of it, as long as everything that it explained is
+still seen and no better cause is known. So rows do not flicker between polls. Pure.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ from console.triage.cause import Claim
 from console.triage.symptoms import Subject
 
 HELD = timedelta(minutes=1)
-"""Maximum time for which a name stays without a claim."""
+"""Maximum time for which a cause stays in the verdict without a claim."""
 MOST_PREDICTED = 50
-"""Maximum number of predictions of a name that is held: a row for thousands of groups is made of claims that change
-often."""
+"""Maximum number of predicted symptoms of a claim that may be kept: claims for thousands of groups change too often."""
 _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
 Name = tuple[str, Subject]
-"""The cause and the subject of a row."""
+"""A cause's name and subject, which identify a row of the verdict."""
 
 
 class Held(NamedTuple):
-    """A cause of a former verdict that may stay in the next ones."""
+    """A cause of the last verdict that may stay in the next ones."""
 
     claim: Claim
     claimed_at: datetime
-    """The time of the last poll with evidence for the cause, UTC."""
+    """The time of the last poll at which a rule claimed the cause, UTC."""
     explains: frozenset[str]
-    """The names of the symptoms that the cause explains."""
+    """The names of the symptoms that the cause explained."""
 
     @property
     def name(self) -> Name:
-        """The name of the cause and its subject."""
+        """The cause's name and subject."""
         return self.claim.cause, self.claim.subject
 
 
@@ -44,13 +43,14 @@ def still_held(
     look: Callable[[Claim], Mapping[int, str]],
     at: datetime,
 ) -> Iterator[Held]:
-    """Yield the former names that stay, although no rule claims them now.
+    """Yield the former causes that stay in the verdict although no rule claims them at this poll.
 
     Args:
-        claims: the claims of the present poll.
-        explained: the indexes of the symptoms that each claim explains.
-        look: returns the symptoms that a claim explains now: index -> name.
-        at: time of the poll, UTC.
+        former: the causes of the last verdict.
+        claims: the claims of this poll.
+        explained: for each of `claims`, the indexes of the symptoms that it explains.
+        look: returns index -> name of the symptoms of this poll that a claim explains.
+        at: the time of this poll, UTC.
     """
     known = [
         each
@@ -74,7 +74,9 @@ def still_held(
 
 
 def _is_better(claim: Claim, former: Claim) -> bool:
-    """Return whether a claim replaces a former one at once: it is more severe, more certain, or of the same cause."""
+    """Return whether a claim replaces a former one at once: it is more severe, or more certain, or has the
+    same cause.
+    """
     return (
         claim.cause == former.cause
         or _SEVERITIES.index(claim.severity) < _SEVERITIES.index(former.severity)

@@ -1,5 +1,5 @@
-"""Share groups that began at the end of a topic: they have no commits before, and no lag that shows the records that
-they passed over. Pure.
+"""Finds share groups that began to read at the end of a topic. They have no commits from before, and no lag shows the
+records that they skipped. Pure.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from console.model.snapshot import Snapshot
 SHARE = "share"
 RESET = "share.auto.offset.reset"
 FEW = 20
-"""Maximum number of records that no client misses, such as tests of a new topic."""
+"""Minimum number of skipped records that count: fewer may be tests of a new topic."""
 
 
 class Passed(NamedTuple):
-    """Records that were in a topic before a share group began to read it, and that no group reads."""
+    """Records that were in a topic before a share group began to read it, and that no other group reads."""
 
     group: str
     topic: str
     records: int
     at: datetime
-    """The time at which the group came, UTC."""
+    """The time of the poll at which the group first appeared, UTC."""
 
 
 def share_group_config(group: str) -> ConfigResource:
-    """Return the resource with the configs of a group."""
+    """Return the config resource of the group with this name."""
     return ConfigResource(GROUP, group)
 
 
 def came_after(
     known: Mapping[str, datetime], old: Snapshot, new: Snapshot, at: datetime, oldest: datetime
 ) -> Mapping[str, datetime]:
-    """Return the share groups that appeared between two listings, each with the time.
+    """Return share group -> the time of the poll at which it first appeared, UTC.
 
     Args:
-        at: the time of the poll.
+        known: the result for the last poll.
+        old, new: the snapshots of the last poll and of this one.
+        at: the time of this poll, UTC.
         oldest: the time before which nothing is kept, UTC.
     """
     if old.groups is new.groups or Part.GROUPS not in old.read_at:
@@ -52,8 +54,9 @@ def came_after(
 
 
 def passed_over(came: Mapping[str, datetime], snapshot: Snapshot, logs: ObservedLogs) -> Iterator[Passed]:
-    """Yield the records that share groups passed over because their start is not set: Kafka's default is the end of the
-    log. A topic that another group reads is left out: that group works on its records.
+    """Yield the records that share groups skipped because where they start (share.auto.offset.reset) is not set:
+    Kafka's default is the end of the log. Topics that another group reads are left out: that group processes the
+    records. So are topics with fewer than 20 such records (`FEW`).
 
     Args:
         came: the result of `came_after`.

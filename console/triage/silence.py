@@ -1,4 +1,6 @@
-"""Topics that producers stopped writing to: at a change, or without one. Pure."""
+"""Finds topics that producers stopped writing to, at a change or without one, and leaders that producers stopped
+writing to. Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,21 @@ without producers."""
 
 
 class Silence(NamedTuple):
-    """A topic that producers wrote to steadily, and no longer do."""
+    """A topic that producers wrote to steadily and no longer write to."""
 
     topic: str
     grew_at: float
-    """The time of the last poll with new records, Unix seconds."""
+    """The time of the last poll that saw new records in the topic, Unix seconds."""
     pause: float
-    """An upper bound of the longest time without new records before the silence, in seconds."""
+    """The longest time in seconds for which the topic may have got no record before the silence: its true longest pause
+    is no longer than this.
+    """
     wrote: float = 0.0
-    """The seconds from the first look at it to the last write."""
+    """Seconds from the first read of the topic's logs to `grew_at`."""
 
 
 class Written(NamedTuple):
-    """A partition that producers were seen to write to."""
+    """A partition in which kac saw new records since it began to watch."""
 
     topic: str
     number: int
@@ -43,22 +47,26 @@ class Written(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The writes to all partitions, as the polls show them."""
+    """Which topics and partitions got new records, and when, as the polls show it."""
 
     silent: Sequence[Silence]
-    """The topics whose steady writes ended a while ago, the latest first."""
+    """The topics that got records steadily and get none any more, the one with the latest record first."""
     written: Sequence[Written]
-    """The partitions that were written to; empty if they are more than `MOST_WRITTEN`."""
+    """The partitions in which kac saw new records; empty if there are more than `MOST_WRITTEN`."""
     alive: Mapping[str, float]
-    """The topics that are written to steadily, each with the time of the first look at it."""
+    """Topic -> the time at which its logs were first read, Unix seconds, for the topics that still get new records."""
 
 
 MOST_WRITTEN = 5_000
-"""Maximum number of written partitions that are compared with each other."""
+"""Maximum number of partitions with new records that are compared by leader; with more, they are not compared
+at all.
+"""
 
 
 def silences(observations: Observations) -> Sequence[Silence]:
-    """Return the topics whose steady writes ended a while ago, the latest first."""
+    """Return the topics that got records steadily and get none any more, the one with the latest record first. Silences
+    of more than half an hour are left out.
+    """
     return _growth(observations.last.facts.logs, observations.last.snapshot.topics).silent
 
 
@@ -95,8 +103,8 @@ def _growth(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Growth:
 
 
 def _read_at(topic: Topic, logs: ObservedLogs) -> float:
-    """Return the time up to which all logs of a topic that were written to were read, Unix seconds. A partition without
-    a leader gets no records, and can't be read.
+    """Return the Unix time in seconds up to which all logs of the topic that ever grew were read. Partitions without a
+    leader don't count: they get no records and can't be read.
     """
     known = (logs.logs.get((topic.name, each.number)) for each in topic.partitions if each.leader >= 0)
     return min((log.at for log in known if log is not None and log.grew_at is not None), default=logs.at)
@@ -107,22 +115,26 @@ BRIEF, STANDS, MOST_OF, FEWEST, FEWEST_TOPICS = 8.0, 15.0, 0.8, 3, 2
 without a record; the share of its partitions that stand, and of those of other leaders that do not; the minimum number
 of partitions on each side, and of topics."""
 UNREAD = 2.5
-"""Maximum time since the last read of a log that counts, as a multiple of the time between its last two reads."""
+"""Maximum time since the last read of a log for it to be judged, as a multiple of the time between its last
+two reads.
+"""
 
 
 class Unwritten(NamedTuple):
-    """A leader to whose partitions producers stopped writing, all at once."""
+    """A leader to whose partitions producers stopped writing, all at once, while they write to partitions of other
+    leaders. `partitions` are those without new records.
+    """
 
     leader: int
     partitions: Sequence[tuple[str, int]]
     since: float
-    """The time of the last poll with a new record in one of them, Unix seconds."""
+    """The time of the last poll that saw a new record in one of `partitions`, Unix seconds."""
     others: int
-    """The number of partitions of other leaders that are still written to."""
+    """The number of partitions of other leaders that still get records."""
 
 
 def unwritten(observations: Observations) -> Sequence[Unwritten]:
-    """Return the leaders whose partitions are no longer written to, while those of other leaders are."""
+    """Return the leaders whose partitions no longer get records, while those of the other leaders do."""
     return _unwritten(observations.last.facts.logs, observations.last.snapshot.topics)
 
 
@@ -171,17 +183,18 @@ the silence, also as a multiple of the longest pause; and the last write, before
 
 
 class NotBack(NamedTuple):
-    """A topic whose producers did not come back after a broker stopped."""
+    """A topic whose producers did not resume after a broker stopped."""
 
     silence: Silence
     broker: int
     others: int
-    """The number of topics that were written to before, and are again."""
+    """The number of other topics that were written to before the stop and are written to again."""
 
 
 def not_back(observations: Observations) -> Sequence[NotBack]:
-    """Return the topics that got steady records until a broker that leads partitions of them, or is to, stopped, and
-    none since, although they have leaders, and most of the other steady topics get records.
+    """Return the topics that got records steadily until a broker stopped that leads some of their partitions, or is
+    their preferred leader, and that got none since. All their partitions must have leaders, and at least as many
+    other topics must get records again.
     """
     growth = _growth(observations.last.facts.logs, observations.last.snapshot.topics)
     if not growth.silent:
@@ -209,15 +222,21 @@ def not_back(observations: Observations) -> Sequence[NotBack]:
 
 
 FIRST_LOOK = 15.0
-"""Seconds after the start within which every topic was read at least once."""
+"""Seconds from the first poll within which every topic that existed then was read: a topic that is first read later is
+new.
+"""
 APPEARED = 60.0
-"""Maximum seconds from the last record of a topic to the first look at the topic that is written to instead."""
+"""Maximum seconds between the last record in a topic and the first read of a new topic that is written to instead."""
 SIMILAR = 0.8
-"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
+"""Minimum similarity (the ratio of difflib, 0 to 1) of two names for one to be suspected to be a misspelling of the
+other.
+"""
 
 
 def instead_of(observations: Observations) -> Sequence[tuple[Silence, str]]:
-    """Return the silent topics for which producers now write to a new topic of a similar name, each with that topic."""
+    """Return the topics without new records, each with the new topic of a similar name to which producers seem to write
+    instead. Topics without such a new topic are left out.
+    """
     return _instead_of(observations.last.facts.logs, observations.last.snapshot.topics, observations.began)
 
 
@@ -237,12 +256,12 @@ def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime
 
 
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:
-    """Yield the topics that producers wrote to until just before a change, and not since.
+    """Yield the topics that got records until just before a change, and none since.
 
     Args:
         after: the time of the last read without the change, UTC.
         at: the time of the first read with the change, UTC.
-        broker: the leader of the partitions that count; None for all partitions.
+        broker: only partitions that this broker leads count; None for all partitions.
     """
     logs = observations.last.facts.logs
     earliest, latest = after.timestamp() - WROTE, at.timestamp() + SETTLES
@@ -257,17 +276,19 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
 
 
 class _Writes(NamedTuple):
-    """The writes to a topic's partitions of one leader."""
+    """The writes to those partitions of a topic that one broker leads."""
 
     grew_at: float
-    """The time at which one of them was last seen to grow, Unix seconds."""
+    """The time of the last poll that saw a new record in one of the partitions, Unix seconds."""
     read_at: float
-    """The time up to which all of them were read, Unix seconds."""
+    """The time up to which all of the partitions were read, Unix seconds."""
 
 
 @remembered
 def _last_writes(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Mapping[str, Mapping[int, _Writes]]:
-    """Return topic -> leader -> the writes to its partitions, without those that have no leader."""
+    """Return topic -> leader -> the writes to the partitions that it leads. Partitions without a leader, or without any
+    record since the first read, are left out.
+    """
     found: dict[str, dict[int, _Writes]] = {}
     for (name, number), log in logs.logs.items():
         topic = topics.get(name)

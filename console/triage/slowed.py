@@ -1,4 +1,6 @@
-"""Topics that producers write to more slowly since a quota was lowered, about as fast as it lets them. Pure."""
+"""Finds topics that producers write to more slowly since a quota was lowered, at about the rate that the quota allows.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,38 @@ from console.triage.remembered import remembered
 from console.triage.written import Written, written
 
 SETTLED = timedelta(seconds=45)
-"""The time after a change in which rates still cover the time before it."""
+"""The time after a change for which measured rates still include the time before the change."""
 BEGINS = timedelta(minutes=2)
-"""Maximum time from a change to the first poll in which a topic is slower, for the change to be its cause."""
+"""Maximum time from the end of `SETTLED` to the first poll at which a topic is slower, for the change to be
+the cause.
+"""
 LASTS = timedelta(seconds=60)
-"""The time for which a topic has to be written to at the limit: a load that falls by itself passes it."""
+"""The time for which a topic has to be written to at the quota's limit to count: a load that falls by itself only
+passes the limit.
+"""
 AT_LIMIT, FALLEN, RISEN = (0.6, 1.4), 0.6, 0.8
 """Shares of a quota between which the load of the topics of one producer is at it; the share of its former load to
 which a topic has to fall; and the share above which it no longer counts as slower."""
 MOST = 20
-"""Maximum number of quotas that are compared with the load, the latest ones."""
+"""Maximum number of lowered quotas that are compared with the load, the latest ones."""
 
 
 Slow = Mapping[tuple[str, int], datetime]
-"""Topic and leader -> since when producers write less there, UTC."""
+"""(topic, leader) -> the time since which producers write more slowly to the topic's partitions on that leader, UTC."""
 Slowed = Mapping[Place, Slow]
-"""Quota -> the topics that are slower since it was lowered."""
+"""Quota -> what is written to more slowly since it was lowered."""
 NOTHING: Slowed = MappingProxyType({})
 
 
 def slowed_after(known: Slowed, judged: Sequence[JudgedChange], snapshot: Snapshot, at: datetime) -> Slowed:
-    """Return the slower topics after a poll. known: the same after the poll before."""
+    """Return, as of this poll, what is written to more slowly since a quota was lowered. The same object as `known` if
+    nothing changed.
+
+    Args:
+        known: the result for the last poll.
+        judged: the known changes, the earliest first.
+        at: the time of this poll, UTC.
+    """
     limits = islice((each for each in reversed(judged) if each.limits is not None), MOST)
     # The load of a large cluster costs much, so look at it only while topics are slower, or may still begin to be.
     changes = [each for each in limits if each.place in known or SETTLED <= at - each.at <= SETTLED + BEGINS]
@@ -47,7 +60,13 @@ def slowed_after(known: Slowed, judged: Sequence[JudgedChange], snapshot: Snapsh
 
 
 def slower(known: Slowed, change: JudgedChange, at: datetime) -> Iterator[str]:
-    """Yield the topics that were written to at the limit of a quota for a while, and are slower still."""
+    """Yield the topics that have been slower for at least a minute (`LASTS`) since the change lowered a quota. A topic
+    is yielded once for each leader.
+
+    Args:
+        known: the result of `slowed_after` for this poll.
+        at: the time of this poll, UTC.
+    """
     if change.limits is not None:
         yield from (topic for (topic, _), since in known.get(change.place, {}).items() if at - since >= LASTS)
 
@@ -69,8 +88,11 @@ def _is_slower(place: tuple[str, int], change: JudgedChange, now: Written) -> bo
 
 
 def _at_limit(change: JudgedChange, now: Written) -> Iterator[tuple[str, int]]:
-    """Yield the topics whose load fell, if those of one leader are written to together about as fast as the quota lets
-    one client.
+    """Yield (topic, leader) for the topics whose load fell on a leader, if the load of all of them on that leader is
+    about the rate that the quota allows one client.
+
+    Args:
+        now: the present load.
     """
     assert change.limits is not None
     limit = float(change.became or 0)
@@ -83,7 +105,9 @@ def _at_limit(change: JudgedChange, now: Written) -> Iterator[tuple[str, int]]:
 
 @remembered
 def _fallen(before: Written, now: Written) -> Mapping[int, Mapping[str, float]]:
-    """Return leader -> the topics that are written to more slowly there than before, with their present load."""
+    """Return leader -> topic -> the present load in bytes per second, for the topics that are written to there at most
+    at 0.6 (`FALLEN`) of their former rate.
+    """
     found: dict[int, dict[str, float]] = {}
     for (topic, leader), former in before.items():
         rate = now.get((topic, leader), 0.0)

@@ -1,4 +1,4 @@
-"""Topics whose records were spread over their partitions, and then go to one of them. Pure."""
+"""Finds topics whose records were spread over their partitions before and now go almost all to one partition. Pure."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ as a multiple of an even one; the minimum number of records, then and now, and o
 writes to the other partitions fell, as more records of one tenant leave the others as they were; and the minimum number
 of partitions. "Before" is the last 5 to 10 minutes: the load of a day differs from that of a night."""
 SPREAD = 0.5
-"""Maximum former share of any partition: the records of a topic with a larger one were not spread."""
+"""Maximum share of any partition in the records before: if one had more, the topic's records were not spread."""
 MOVED = 0.5, 2.0
-"""The minimum and maximum of the records that the partition gets in addition, as a multiple of those that the others
-lost: keys that become one move the records, while a batch of one tenant adds some, and the end of other tenants takes
-some away."""
+"""The minimum and maximum of what the partition gains, as a multiple of what the other partitions lose, both in records
+per second. If records get the same key, they move to one partition and both are equal; a batch of one tenant only
+adds records, and other tenants that stop only take some away.
+"""
 BRIEF = 8.0
-"""Maximum seconds without a record in any partition before. Producers without keys may stay with a partition for longer
-(KIP-794): their records are uneven at any time."""
+"""Maximum seconds for which a partition may have got no record before. Producers without keys may stay with one
+partition for longer (KIP-794), so that their records are unevenly spread at any time.
+"""
 MOST_PARTITIONS = 5_000
-"""Maximum number of partitions that are examined at each poll."""
+"""Maximum number of partitions in the cluster for which topics are examined; with more, none are."""
 KEPT = timedelta(minutes=30)
 
 
 class Collapsed(NamedTuple):
-    """A topic whose records were spread over its partitions, and now go to one."""
+    """A topic whose records were spread over its partitions and now go to one of them, `number`."""
 
     topic: str
     number: int
     share: float
-    """The share of the partition in the latest records when that was seen, from 0 to 1."""
+    """The partition's share in the latest records when kac saw the change, from 0 to 1."""
     was: float
-    """Its share before."""
+    """The partition's share in the records before, from 0 to 1."""
     of: int
-    """The number of the topic's partitions."""
+    """The number of partitions of the topic."""
     at: datetime
-    """The time of the first poll that shows it, UTC."""
+    """The time of the first poll that showed the change, UTC."""
 
 
 def collapsed_after(
@@ -52,11 +54,12 @@ def collapsed_after(
     before: Rates,
     at: datetime,
 ) -> Sequence[Collapsed]:
-    """Return the topics whose records go to one partition, after one more poll.
+    """Return, as of this poll, the topics whose records now go to one partition.
 
     Args:
-        known: those of the last poll. They stay while their topic gets records, most of them in their partition.
-        rates, before: of this poll and of the last one.
+        known: the result for the last poll. Its entries are kept for 30 minutes (`KEPT`), as long as their topic gets
+            records and most of these go to the partition.
+        rates, before: the rates of this poll and of the last one.
         at: the time of this poll, UTC.
     """
     if any(each.topic not in topics for each in known):
@@ -82,7 +85,9 @@ def _lasts(known: Collapsed, grown: Mapping[int, Counter], at: datetime) -> bool
 
 
 def _examined(topic: Topic, logs: ObservedLogs, rates: Rates, at: datetime) -> Iterator[Collapsed]:
-    """Yield the collapse of a topic, if its latest records show one."""
+    """Yield the change of a topic, if almost all of its latest records go to one partition and the earlier ones did
+    not; else nothing.
+    """
     now: dict[int, int] = {}
     before: dict[int, int] = {}
     earlier = lately = 0.0

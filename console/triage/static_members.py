@@ -1,4 +1,6 @@
-"""Static members (KIP-345) whose instance id changes hands: each member that joins fences the former one. Pure."""
+"""Finds static members (KIP-345) whose instance id is taken over by other members: each member that joins with the id
+fences the former one. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +11,36 @@ from typing import NamedTuple
 from console.model.snapshot import Snapshot
 
 Instance = tuple[str, str]
-"""A group and an instance id."""
+"""A group's name and an instance id."""
 KEPT = timedelta(minutes=5)
-"""The period for which changes of hands are kept."""
+"""The period for which takeovers of an instance id are kept after the latest one."""
 MOST = 20
-"""Maximum number of changes that are kept of an instance id, the latest ones."""
+"""Maximum number of takeovers that are kept for an instance id, the latest ones."""
 
 
 class Joined(NamedTuple):
-    """A member that took over an instance id."""
+    """A member that took over an instance id. `client` is its client id and host, as ``id@host``."""
 
     member_id: str
     client: str
     at: datetime
-    """The time of the first poll with the new member, UTC."""
+    """The time of the first poll that showed the member with the instance id, UTC."""
 
 
 def joined_after(
     known: Mapping[Instance, tuple[Joined, ...]], before: Snapshot, now: Snapshot, at: datetime
 ) -> Mapping[Instance, tuple[Joined, ...]]:
-    """Return the known members that took over instance ids, and those that did since the last poll.
+    """Return the members that took over instance ids, as of this poll.
 
     Args:
-        known: the known members, which stay unchanged; an instance id without a takeover in the last 5 minutes (`KEPT`)
-            is dropped.
+        known: the result for the last poll; it is not changed. An instance id without a takeover in the last 5 minutes
+            (`KEPT`) is dropped.
         before, now: the snapshots of the last poll and of this one.
+        at: the time of this poll, UTC.
 
     Returns:
-        Group and instance id -> the members that took the id over, the earliest first, without the member that was seen
-        first. The same object if nothing changed.
+        (group, instance id) -> the members that took the id over, the earliest first, without the member that kac saw
+        first. The same object as `known` if nothing changed.
     """
     found = {key: mine for key, mine in known.items() if mine[-1].at > at - KEPT}
     if now.groups is not before.groups:

@@ -1,4 +1,4 @@
-"""Symptoms: the problems at one moment, and their subjects. Pure functions of a poll."""
+"""Finds symptoms: the problems that a single poll shows, each with its subject. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
 REBALANCING = "rebalancing"
 COMMITS_LATER = "commits-later"
-"""Records arrive in a new group's topics without a commit so far: only later polls show whether members read."""
+"""Records arrive in the topics of a group that has not committed since. Only later polls show whether its
+members read.
+"""
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
@@ -74,7 +76,7 @@ MIRROR_SILENT = "mirror-silent"
 MIRROR_HALTED = "mirror-halted"
 
 OF_REPLICAS = (UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS)
-"""Symptoms of partitions whose replicas are away."""
+"""Symptoms of a partition that arise when brokers with its replicas are away."""
 
 WORK = frozenset(
     {
@@ -89,45 +91,55 @@ WORK = frozenset(
         NEW_UNREAD,
     }
 )
-"""Symptoms that are only a problem if a cause claims them: reassignments run; members join, leave, commit later or have
-yet to find new partitions; Connect gives tasks to other workers; a flow of MirrorMaker was taken down; a share group
-begins with new records."""
+"""Symptoms that are a problem only if a cause is known for them. Else they are normal work: reassignments run; members
+join or leave, commit later, or have yet to find new partitions; Connect moves tasks to other workers; a flow of
+MirrorMaker was shut down; a share group begins with new records.
+"""
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
-"""States of a group that is not reading."""
+"""States in which a group does not read, because partitions are being assigned to its members."""
 
 COORDINATORS = frozenset({OFFSETS, TRANSACTIONS, SHARES})
-"""Topics whose partitions' leaders coordinate groups and transactions."""
+"""Internal topics: the leaders of their partitions are the coordinators of groups and transactions."""
 
 IMBALANCE = 0.10
-"""The share of leaders away from a preferred broker that brokers themselves tolerate: the default of
-leader.imbalance.per.broker.percentage."""
+"""The share of a broker's preferred leaders that may be on other brokers without a symptom: the default of
+leader.imbalance.per.broker.percentage, which brokers themselves tolerate.
+"""
 GROWTH = 0.1
-"""Minimum growth of a lag as a share of the new records: a smaller one looks like noise within half a minute."""
+"""Minimum growth of a lag to count, as a share of the records written meanwhile: less can't be told from noise within
+half a minute.
+"""
 QUORUM_SECONDS = 15.0
-"""Seconds without a response about the quorum, after which it has no leader: an election takes one or two."""
+"""Seconds without a description of the quorum after which it counts as without leader: an election takes one or two."""
 SILENT_SECONDS = 5.0
-"""Seconds without a response about the quorum while most of its voters do not answer, or their brokers are gone. A
-leader without a majority resigns after 1.5 times controller.quorum.fetch.timeout.ms (KafkaRaftClient)."""
+"""Seconds without a description of the quorum after which it counts as without leader, if most of its voters do not
+answer or their brokers are gone. A leader without a majority resigns after 1.5 times
+controller.quorum.fetch.timeout.ms (KafkaRaftClient).
+"""
 FULL = 0.10
-"""The usable share of a disk below which it is nearly full."""
+"""The share of usable bytes below which a disk is nearly full."""
 LATE_SECONDS = 8.0
-"""Seconds for which a broker has to show an old state: long enough for many fetches of the metadata log, and a round of
-requests."""
+"""Seconds for which a broker has to show an outdated state to be reported: time for many fetches of the metadata log
+and one round of requests.
+"""
 DEAD_LETTER_SECONDS = 120.0
-"""Seconds after a dead letter within which the topic counts as growing."""
+"""Seconds after the last dead letter for which the topic counts as growing."""
 WATCHED_MIRROR, HALTED_MIRROR, MISSED_WATCHED = 10.0, 120.0, 5
 """Minimum seconds for which kac has to see no new heartbeat of a flow that it watches; the minimum for heartbeats that
 are copied, which pause for a while after a start; and the minimum number of missing heartbeats."""
 AHEAD_MS = 3_600_000
-"""Minimum milliseconds by which a timestamp is in the future: the default of message.timestamp.after.max.ms since Kafka
-4.0."""
+"""Milliseconds by which a record's timestamp has to be in the future to be reported: the default of
+message.timestamp.after.max.ms since Kafka 4.0.
+"""
 SECONDS_BELOW = 10**11
-"""Bound below which a timestamp is probably in seconds: in milliseconds it would be before March 1973."""
+"""Timestamps below this are probably in seconds: in milliseconds they would be before March 1973."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """The entity that a symptom or a cause is about. Unused fields are omitted from its JSON form."""
+    """The entity that a symptom or a cause is about. Fields that are None are left out of its JSON form; with all None,
+    it is the whole cluster.
+    """
 
     broker: int | None = None
     topic: str | None = None
@@ -139,84 +151,88 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     listener: str | None = None
     entity: str | None = None
     change: str | None = None
-    """The time at which the causing change was seen, as 10:31:05, so that two changes of a key are separate causes."""
+    """The local time at which kac saw the change that is the cause, such as ``10:31:05``. It makes two changes of a key
+    separate causes.
+    """
     connector: str | None = None
-    """kac's name of the connector."""
+    """kac's name of the connector: its Connect cluster and its name there."""
     task: int | None = None
-    """The number of the connector's task."""
+    """The number of a task of the connector."""
 
 
 CLUSTER = Subject()
 
 
 class Symptom(Struct, frozen=True):
-    """A problem of a subject at one moment."""
+    """A problem of a subject, as one poll shows it."""
 
     name: str
-    """One of the names above."""
+    """One of the names of symptoms above, such as `LEADERLESS`."""
     subject: Subject
     brokers: tuple[int, ...] = ()
-    """The brokers that the symptom points to, for example those missing from an ISR, or the preferred leader."""
+    """The ids of the brokers that the symptom points to, for example those missing from an ISR; empty if it points to
+    none.
+    """
     count: int = 1
-    """The number of affected partitions."""
+    """The number of affected partitions, replicas or tasks, or of elections; 1 if they are not counted."""
 
 
 Key = tuple[str, Subject]
-"""A symptom's name and subject."""
+"""A symptom's name and subject, which identify it from poll to poll."""
 _Keyed = tuple[tuple[Key, Symptom], ...]
 
 
 class Own(NamedTuple):
-    """The throttling of this console by brokers."""
+    """How much brokers throttle this console itself."""
 
     throttled_ms: int = 0
-    """The milliseconds of each second by which brokers delay its requests."""
+    """Milliseconds of each second for which brokers delay the console's requests."""
     user: str = ""
-    """The user name by which quotas limit it."""
+    """The user name as which the console logs in: quotas may be for it."""
     client_id: str = ""
-    """The client id by which quotas limit it."""
+    """The console's client id: quotas may be for it."""
 
 
 THROTTLED_MS = 50
-"""Minimum milliseconds of each second by which brokers delay a console that counts as throttled."""
+"""Minimum of `Own.throttled_ms` for a symptom."""
 
 
 class Poll(Struct, frozen=True):
-    """The state read at one time."""
+    """The state of a cluster as it was read at one time."""
 
     at: datetime
     """The time of the poll, UTC."""
     snapshot: Snapshot
     silent: frozenset[int] = frozenset()
-    """The listed brokers that did not answer in time."""
+    """The ids of listed brokers that did not answer in time."""
     refusing: frozenset[int] = frozenset()
-    """The silent brokers whose hosts refuse connections."""
+    """The ids of silent brokers whose hosts refuse connections."""
     unread: tuple[str, ...] = ()
-    """Parts that were never read so far."""
+    """The names of the parts of the cluster's state that were never read so far."""
     facts: Facts = field(default_factory=Facts)
-    """The facts that are read occasionally."""
+    """What is read less often than the snapshot, such as open transactions and logs."""
     own_throttles: frozenset[ConfigPlace] = frozenset()
-    """The throttles of this host's operations."""
+    """The config keys that throttle replication for operations of this host, which are no leftovers."""
     closing: frozenset[int] = frozenset()
-    """The silent brokers that close each new connection at once."""
+    """The ids of silent brokers that close each new connection at once."""
     late: tuple[str, ...] = ()
-    """Parts whose last read is older than their interval allows."""
+    """The names of the parts whose last read is longer ago than their interval allows."""
     denying: frozenset[int] = frozenset()
-    """The silent brokers that refuse the login."""
+    """The ids of silent brokers that refuse the login of this console."""
     own: Own = Own()
     accepted: tuple[Acceptance, ...] = ()
-    """The findings of lint that the context accepts."""
+    """The findings of lint that the context's user has accepted."""
     took: Mapping[int, float] = field(default_factory=dict)
-    """Broker -> the seconds until its answer to the last probe, on a new connection."""
+    """Broker id -> seconds until its answer to the last probe, which uses a new connection."""
 
 
 def symptoms(poll: Poll) -> Iterator[Symptom]:
-    """Yield the symptoms of a single poll."""
+    """Yield the symptoms that a poll shows by itself, without earlier polls."""
     yield from shown(poll).values()
 
 
 def shown(poll: Poll) -> dict[Key, Symptom]:
-    """Return the symptoms of a single poll, by their keys."""
+    """Return the symptoms that a poll shows by itself, by their keys."""
     snapshot = poll.snapshot
     return (
         _keyed(_broker_symptoms(poll))
@@ -243,7 +259,9 @@ def _fact_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def cluster_time(poll: Poll) -> datetime:
-    """Return the time by the active controller's clock, or by this host's, which may be wrong, if that is unknown."""
+    """Return the time by the active controller's clock, UTC. If that is unknown, the time of the poll by this host's
+    clock, which may be wrong.
+    """
     at = model_quorum.leaders_clock(poll.snapshot.quorum)
     return (None if at is None else time_of(at)) or poll.at
 
@@ -252,7 +270,9 @@ def cluster_time(poll: Poll) -> datetime:
 
 
 def gone(snapshot: Snapshot) -> frozenset[int]:
-    """Return the brokers that are fenced, or have replicas and are not in the cluster's list."""
+    """Return the ids of the brokers that are fenced, and of those that have replicas but are not listed. Empty until
+    the cluster was described.
+    """
     if Part.CLUSTER not in snapshot.read_at:
         return frozenset()
     known = {broker.id for broker in snapshot.cluster.brokers}
@@ -262,14 +282,14 @@ def gone(snapshot: Snapshot) -> frozenset[int]:
 
 @remembered
 def with_replicas(topics: Mapping[str, Topic]) -> frozenset[int]:
-    """Return the brokers that are in a replica list."""
+    """Return the ids of the brokers that a partition's replica list has."""
     lists = {partition.replicas for topic in topics.values() for partition in topic.partitions}
     return frozenset(broker for replicas in lists for broker in replicas)
 
 
 @remembered
 def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...]:
-    """Return the partitions without a leader, or with out-of-sync replicas, each with its topic."""
+    """Return the partitions that have no leader or some replica out of sync, each with the name of its topic."""
     return tuple(
         (name, partition)
         for name, topic in topics.items()
@@ -361,10 +381,11 @@ def _dir_symptoms(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(poll: Poll) -> frozenset[int]:
-    """Return the voters that refuse connections, and once the quorum is no longer described, also silent voters and
-    those whose brokers are gone: a host may be busy for a moment, and a broker that starts votes before it is unfenced.
-    Without a majority there is no leader, even if the last response named one: brokers delay a DescribeQuorum request
-    until it times out.
+    """Return the ids of the voters that are away: those that refuse connections. Once the quorum has not been described
+    for 5 s (`SILENT_SECONDS`), also those that do not answer and those whose brokers are gone. Before, these may be
+    well: a host may be busy for a moment, and a broker that starts votes before it is unfenced. Without a majority
+    there is no leader, even if the last description names one: brokers delay a DescribeQuorum request until it times
+    out.
     """
     quorum = poll.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
@@ -373,8 +394,8 @@ def voters_away(poll: Poll) -> frozenset[int]:
 
 
 def quorum_silence(poll: Poll) -> float:
-    """Return the seconds without a description of the quorum while brokers answered other requests: since the last one,
-    or since the first request for it.
+    """Return the seconds without a description of the quorum while brokers answered other requests: since the last
+    description, or since the first request for one. 0 if neither was asked for, or brokers did not answer either.
     """
     at = poll.snapshot.read_at
     since = at.get(Part.QUORUM, poll.snapshot.quorum_asked)
@@ -382,8 +403,8 @@ def quorum_silence(poll: Poll) -> float:
 
 
 def _is_leaderless(poll: Poll) -> bool:
-    """Return whether controllers know no leader, for which brokers wait, or most of them are gone: from 4.0 on the
-    others name the last leader until they have elected another one (KIP-996).
+    """Return whether kac is connected to controllers, and they know no leader or most of them do not answer. From Kafka
+    4.0 on, the rest name the former leader until they have elected a new one (KIP-996).
     """
     there = {each.id for each in poll.snapshot.cluster.controllers}
     left = len(there - poll.silent)
@@ -426,8 +447,8 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Return whether a group's lag grows: by more than the time between the reads of commits and of ends explains, and
-    without a recovery from a burst.
+    """Return whether a group's lag grows by at least 1 record a second, and by more than can come from reading commits
+    and log ends one after the other. False while the group recovers from a burst of records.
     """
     if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
@@ -438,8 +459,8 @@ def grows(trend: LagTrend) -> bool:
 
 
 def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
-    """Return whether members may read well and commit later, since some commit each minute: the group has members, none
-    of its offsets moved since the poll with which the last one is compared, and none is stuck yet.
+    """Return whether the members may be reading and just commit later, as some do only each minute: the group has
+    members, none of its offsets moved since the trend's base, and none has stood still for long.
     """
     return not (group.is_vacant or trend.moving or trend.stuck)
 
@@ -452,12 +473,14 @@ def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
 
 
 def readings(snapshot: Snapshot) -> Mapping[str, Reading]:
-    """Return group -> the reading of its offsets."""
+    """Return group -> its reading: its offsets, divided into those that clients read from and leftovers."""
     return _read_groups(snapshot).readings
 
 
 class _ReadGroups(NamedTuple):
-    """The readings of groups by their names, and the symptoms of each group that has some, by their keys."""
+    """The readings of all groups, by name (`readings`), and one entry for each group with symptoms: its symptoms by
+    their keys (`symptoms`).
+    """
 
     readings: Mapping[str, Reading]
     symptoms: Sequence[_Keyed]
@@ -482,7 +505,9 @@ def _read_groups_symptoms(read: Mapping[str, tuple[Reading, _Keyed]]) -> _ReadGr
 
 @remembered
 def _rests(configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, float]:
-    """Return share group -> the seconds for which it may stand at a record that is delivered again and again."""
+    """Return share group -> the seconds for which it may stand at a record that is delivered again and again, by its
+    configs. Groups whose configs don't say it are left out.
+    """
     limits = (each.get(_DELIVERIES) for of, each in configs.items() if of.type == BROKER)
     times = [number for entry in limits if entry is not None and (number := long_number(entry.value)) is not None]
     values = ((of, each.get(_LOCK)) for of, each in configs.items() if of.type == GROUP)
@@ -497,7 +522,14 @@ _LOCK, _DELIVERIES = "share.record.lock.duration.ms", "group.share.delivery.coun
 def _group_symptoms(
     group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool, rests: float | None
 ) -> tuple[Reading, _Keyed]:
-    """Return a group's reading, and its symptoms: offsets that are left over are not a problem."""
+    """Return the reading of a group and its symptoms by their keys. Leftover offsets are no symptom.
+
+    Args:
+        lag: None if the group's offsets were not read.
+        trend: the trend of `lag`; None if there is none yet.
+        unread: whether the lag can't be read now, so that the trend is outdated.
+        rests: as for `reading_of`.
+    """
     reading = reading_of(group, lag, trend, had_members=had_members, rests=rests)
     return reading, tuple(((each.name, each.subject), each) for each in _wrong_with(reading, unread=unread))
 
@@ -521,8 +553,8 @@ _each_group: RememberedAmong[str, tuple[Reading, _Keyed]] = RememberedAmong(_gro
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
-    """Yield the commits beyond the end of the log. Two brokers report commits and ends, so a moving commit may seem
-    ahead of the end for a moment, and only one that does not move counts.
+    """Yield a symptom for each committed offset beyond the end of the log that has not moved since the last read.
+    Commits and log ends come from two brokers, so an offset that moves may seem to be beyond the end for a moment.
     """
     for each in lag.partitions:
         if is_beyond(each):
@@ -533,7 +565,9 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 @remembered
 def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> dict[Key, Symptom]:
-    """Return a symptom for each commit whose record is deleted. Without a waiting record the log can't begin later."""
+    """Return the symptoms for committed offsets whose record was deleted, by their keys. Offsets without a lag don't
+    count: then no record after the offset can have been deleted.
+    """
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
@@ -548,10 +582,12 @@ def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int],
 
 
 def held_by(facts: Facts) -> Iterator[tuple[transactions.OpenTransaction, transactions.Verdict]]:
-    """Yield the open transactions that hold a last stable offset and that no coordinator ends, as far as that is
-    visible. A transaction that no coordinator knows, and that is not too old yet, counts if two polls saw it: a
-    coordinator knows a transaction from before its first record until after its markers. A transaction whose end is
-    decided counts if it was decided at two polls, since markers are written at once.
+    """Yield the open transactions that hold back a last stable offset and that no coordinator will end, as far as kac
+    can see, each with the verdict on it.
+
+    A transaction that no coordinator knows and that is still young counts if two polls saw it: a coordinator knows a
+    transaction from before its first record until its markers are written. A transaction whose end is decided counts if
+    it was decided at two polls, since markers are written at once.
     """
     seen = facts.transactions
     for each in seen.open:
@@ -591,8 +627,9 @@ def _transaction_symptoms(facts: Facts) -> Iterator[Symptom]:
 
 
 def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and the record with the time furthest in the future, for topics that delete by time
-    and have a record more than `AHEAD_MS` ahead of the later of the cluster's and this host's clock.
+    """Return topic -> (partition number, record), where the record is the one furthest in the future. Only for topics
+    that delete by the timestamps of producers and have a record more than `AHEAD_MS` ahead of both the cluster's and
+    this host's clock.
     """
     # Take the later of both clocks: with a slow one, good records would seem to be in the future.
     limit = int(max(cluster_time(poll), poll.at).timestamp() * 1000) + AHEAD_MS
@@ -603,8 +640,9 @@ def ahead(poll: Poll) -> dict[str, tuple[int, Newest]]:
 
 
 def in_seconds(poll: Poll) -> dict[str, tuple[int, Newest]]:
-    """Return topic -> the partition and its newest record, for topics that delete by time and whose newest record is
-    stamped in the first years after 1970: its producer writes seconds, where Kafka has milliseconds.
+    """Return topic -> (partition number, newest record), for topics that delete by the timestamps of producers and
+    whose newest record is stamped in the first years after 1970. Its producer writes seconds where Kafka expects
+    milliseconds.
     """
     found = _newest_of(poll.facts.newest) if poll.facts.newest else {}
     return {
@@ -616,7 +654,7 @@ def in_seconds(poll: Poll) -> dict[str, tuple[int, Newest]]:
 
 @remembered
 def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[int, Newest]]:
-    """Return topic -> the partition with its newest record."""
+    """Return topic -> (partition number, record), where the record has the latest timestamp of the topic."""
     found: dict[str, tuple[int, Newest]] = {}
     for (topic, number), each in newest.items():
         if topic not in found or each.timestamp > found[topic][1].timestamp:
@@ -638,12 +676,20 @@ def _newest_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def connect_subject(name: str) -> Subject:
-    """Return the subject of a Connect cluster as a whole."""
+    """Return the subject for a whole Connect cluster.
+
+    Args:
+        name: the name of the Connect cluster in the context.
+    """
     return Subject(entity=f"Connect {name}")
 
 
 def worker_subject(cluster: str, worker: str) -> Subject:
-    """Return the subject of a worker. worker: the worker's address, or ``host:port``."""
+    """Return the subject for a worker of a Connect cluster.
+
+    Args:
+        worker: the worker's address, or ``host:port``.
+    """
     return Subject(entity=f"worker {worker} of Connect {cluster}")
 
 
@@ -673,8 +719,8 @@ def _connect_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def dead_letters_since(poll: Poll, topic: str) -> int:
-    """Return the number of records that were written to a topic of dead letters since the first read of its logs; 0 if
-    none was written lately.
+    """Return the number of records that were written to a topic of dead letters since kac first read its logs. 0 if the
+    last one is more than 2 minutes old (`DEAD_LETTER_SECONDS`), or the topic is unknown.
     """
     logs, known = poll.facts.logs, poll.snapshot.topics.get(topic)
     if known is None:
@@ -690,7 +736,11 @@ def dead_letters_since(poll: Poll, topic: str) -> int:
 
 
 def mirror_subject(name: str) -> Subject:
-    """Return the subject of a flow of MirrorMaker's. name: the name of the flow, as ``east->west``."""
+    """Return the subject for a flow of MirrorMaker.
+
+    Args:
+        name: the flow's name, such as ``east->west``.
+    """
     return Subject(entity=f"mirror {name}")
 
 
@@ -710,8 +760,13 @@ def _mirror_symptoms(poll: Poll) -> Iterator[Symptom]:
 
 
 def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
-    """Return whether the newest heartbeat is too old, and none has come while kac looked: a wrong clock of its writer
-    would not explain that.
+    """Return whether the newest heartbeat is too old and kac has seen no new one for long. The second condition
+    excludes that only the clock of the heartbeat's writer is wrong.
+
+    Args:
+        beat: the newest heartbeat; None if there is none, which returns False.
+        at: the time of the last read, UTC.
+        watched: minimum seconds without a new heartbeat.
     """
     if beat is None or not is_silent(beat, at):
         return False
@@ -719,8 +774,9 @@ def _stands(beat: Beat | None, at: datetime, watched: float) -> bool:
 
 
 def copies_grow(poll: Poll, flow: Flow) -> bool:
-    """Return whether records arrived in the copies of a flow some time after its last heartbeat: that of the flow if it
-    is silent, else the newest that was copied from the source.
+    """Return whether the topics that a flow copies got records more than 10 s (`WATCHED_MIRROR`) after its last
+    heartbeat. If the flow itself is silent, that is its own heartbeat, else the newest one copied from the source
+    cluster. False if there is none.
     """
     last = flow.beat if flow.beat is not None and is_silent(flow.beat, poll.at) else flow.copied
     if last is None:

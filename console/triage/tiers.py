@@ -1,4 +1,4 @@
-"""The progress of the copies to remote storage (KIP-405), over polls. Pure."""
+"""Follows over the polls how far the logs of partitions are copied to remote storage (KIP-405). Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from console.model.observed_logs import Place
 
 
 class Tier(NamedTuple):
-    """The part of a partition's log that is in remote storage."""
+    """How far a partition's log has been copied to remote storage."""
 
     to: int
-    """The offset of the last record there; -1 if it is empty."""
+    """The offset of the last record in remote storage; -1 if there is none."""
     since: datetime
-    """The time of the first poll that showed this offset, UTC."""
+    """The time of the first poll that showed the offset `to`, UTC."""
     moved: bool = False
-    """Whether a poll saw the offset rise."""
+    """Whether kac saw the offset change at least once."""
     pause: float = 0.0
-    """The longest time in seconds between two polls that saw it rise."""
+    """The longest time in seconds between two changes of the offset that kac saw."""
 
 
 def tiers_after(
@@ -29,10 +29,11 @@ def tiers_after(
     now: Mapping[Place, TieredOffsets],
     at: datetime,
 ) -> Mapping[Place, Tier]:
-    """Return the tiers after another poll, of partitions whose brokers report them (Kafka 3.9 and later).
+    """Return partition -> its tier, as of this poll, for partitions whose brokers report it (Kafka 3.9 and later).
 
     Args:
-        before, now: the offsets of the former poll and of this one.
+        known: the result for the last poll.
+        before, now: the offsets at the last poll and at this one.
         at: the time of this poll, UTC.
     """
     if now is before:

@@ -1,4 +1,6 @@
-"""Problems by the rows of panes, from the symptoms of one poll, so that panes and causes agree. Pure."""
+"""Finds the rows of the panes that show a problem, from the symptoms of one poll, so that panes agree with the verdict.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +18,36 @@ from console.triage import symptoms
 
 PartitionPlace = tuple[str, int]
 FEWEST_PEERS = 3
-"""Minimum number of brokers for a broker that differs from all others to be odd: of two, either may be."""
+"""Minimum number of brokers for one of them to be odd if it differs from all others: of two brokers, either may be."""
 
 
 class Troubles(Struct, frozen=True):
-    """The entities that have a symptom, by their kind."""
+    """The entities that have a symptom, by the kind of row in the panes. `whole_topics` are topics that themselves have
+    one.
+    """
 
     brokers: frozenset[int] = frozenset()
     topics: frozenset[str] = frozenset()
     partitions: frozenset[PartitionPlace] = frozenset()
-    """The partitions with a symptom, and those of topics with their own symptom."""
+    """The partitions that have a symptom. Those of `whole_topics` are not listed: see `has_partition`."""
     whole_topics: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     group_partitions: frozenset[tuple[str, str, int]] = frozenset()
-    """Group, topic and partition of each symptom of a group."""
+    """(group, topic, partition number) for each partition on which a group has a symptom."""
     configs: Mapping[ConfigResource, frozenset[str]] = field(default_factory=dict)
-    """Entity -> its odd keys: brokers that differ from the others, leftover throttles, a min ISR above the replication.
+    """Entity -> its odd config keys: those in which a broker differs from all others, leftover throttles, and
+    min.insync.replicas above the replication factor.
     """
 
     def has_partition(self, topic: str, number: int) -> bool:
-        """Return whether a partition, or its whole topic, has a problem."""
+        """Return whether a partition has a symptom, or its topic as a whole has one."""
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
 def troubles(poll: symptoms.Poll) -> Troubles:
-    """Return the entities with a symptom, by the rows of panes."""
+    """Return the entities that have a symptom, by the kind of row in the panes. Moves, and groups that may commit
+    later, don't count.
+    """
     brokers: set[int] = set()
     topics: set[str] = set()
     partitions: set[PartitionPlace] = set()
@@ -79,8 +86,10 @@ def troubles(poll: symptoms.Poll) -> Troubles:
 
 
 def _odd_configs(poll: symptoms.Poll, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
-    """Return entity -> its odd keys, without throttles of this host's operations. impossible: topics whose min ISR is
-    above their replication.
+    """Return entity -> its odd config keys. Throttles that operations of this host set are left out.
+
+    Args:
+        impossible: the names of topics whose min.insync.replicas is above their replication factor.
     """
     places = {
         *((each.edit.target, each.edit.key) for each in stale_throttles(poll.snapshot)),
@@ -94,8 +103,9 @@ def _odd_configs(poll: symptoms.Poll, impossible: Iterable[str]) -> dict[ConfigR
 
 
 def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
-    """Yield the keys in which one broker differs from all others, which agree: at least `FEWEST_PEERS` brokers in all.
-    Keys that differ by nature are left out.
+    """Yield the config keys in which one broker differs from all others, each with the broker's resource. At least 3
+    brokers (`FEWEST_PEERS`) must have a value, and all others must have the same one. Keys that differ between
+    brokers by their nature are left out.
     """
     brokers = {r: s for r, s in snapshot.configs.items() if r.type == BROKER and r.name}
     if len(brokers) < FEWEST_PEERS:

@@ -1,4 +1,6 @@
-"""Compacted replicas that no cleaner shrinks. Pure."""
+"""Finds compacted replicas that are far larger than the others of their partition, because the broker's log cleaner
+does not work. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +14,30 @@ from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
 UNCLEANED = 3.0
-"""Factor by which a compacted replica exceeds every other one of its partition, in addition to two segments, if no
-cleaner runs: a working cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
+"""A replica is too large if it is more than this factor, and more than two segments, larger than every other replica of
+its partition. A working cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio).
+"""
 
 
 class Uncleaned(NamedTuple):
-    """Compacted replicas of a broker that are far larger than the others of their partitions."""
+    """A broker with compacted replicas that are far larger than the other replicas of their partitions. `topic` and
+    `partition` name the largest.
+    """
 
     broker: int
     replicas: int
-    """The number of the replicas."""
+    """The number of the broker's replicas that are too large."""
     topic: str
     partition: int
     size: int
-    """The bytes of the largest of them."""
+    """The size of the largest of these replicas, in bytes."""
     other: int
-    """The bytes of the largest other replica of that partition."""
+    """The size of the largest other replica of that partition, in bytes."""
 
 
 def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """Return the largest of the compacted replicas that are far larger than the other replicas of their partition, with
-    the number of such replicas, if one broker alone has them; else none.
+    """Return the broker whose compacted replicas are far larger than the other replicas of their partitions, as one
+    entry. Empty if there is no such replica, or several brokers have some.
     """
     return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
 
@@ -59,7 +64,7 @@ def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ..
 
 @remembered
 def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
-    """Return topic -> its segment.bytes, for the compacted topics."""
+    """Return topic -> its segment.bytes, for the topics that are compacted. 1 GiB if the value is unknown."""
     found: dict[str, int] = {}
     for topic in topics:
         policy = entry_in(configs, topic_resource(topic), "cleanup.policy")
@@ -70,7 +75,12 @@ def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, Con
 
 
 def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
-    """Yield the replica of a partition that is far larger than all others. held: broker -> bytes of its replica."""
+    """Yield the largest replica of a partition, if it is far larger than all others; else nothing.
+
+    Args:
+        held: broker id -> the size of its replica, in bytes.
+        segment: the topic's segment.bytes.
+    """
     broker = max(held, key=held.__getitem__)
     other = max((size for each, size in held.items() if each != broker), default=-1)
     # Require two segments more: the active segment is never cleaned, so small logs may differ by that alone.

@@ -1,4 +1,4 @@
-"""The parts of a cluster that a poll lacks. Pure."""
+"""Finds the parts of a cluster's state that were not read for a poll. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from console.triage.symptoms import SILENT_SECONDS, Poll, quorum_silence
 TIMED_OUT, UNSUPPORTED = "TIMED_OUT", "UNSUPPORTED"
 """The names of a failure to answer in time, and of the failure of a server that lacks an API."""
 VITAL = tuple(part for part in Part if part.about.is_vital)
-"""Parts that every verdict needs, even a verdict without problems: the brokers, their responses, and the partitions."""
+"""Parts without which there is no verdict at all, not even one without problems: the brokers, whether they answer, and
+the partitions.
+"""
 
 
 def vital_parts(poll: Poll) -> tuple[str, ...]:
-    """Return the parts that every verdict on this cluster needs."""
+    """Return the names of the parts without which there is no verdict on this cluster. If kac is connected only to
+    controllers, or brokers wait for the quorum's leader, the quorum is one of them.
+    """
     if poll.snapshot.cluster.controllers:
         return (*(part for part in VITAL if part.about.at_controllers), Part.QUORUM)
     return (*VITAL, Part.QUORUM) if _wait_for_leader(poll) else VITAL
 
 
 def _wait_for_leader(poll: Poll) -> bool:
-    """Return whether brokers do not answer requests about the quorum: they wait for its leader, which may be gone.
-    Brokers without a quorum, or that refuse to describe it, do answer.
+    """Return whether brokers leave requests about the quorum unanswered: they wait for its leader, which may be gone.
+    Brokers that have no quorum, or that refuse to describe it, do answer.
     """
     return poll.snapshot.quorum_asked is not None or quorum_silence(poll) > SILENT_SECONDS
 
 
 def present_failures(snapshot: Snapshot) -> Iterator[ReadFailure]:
-    """Yield the failed reads of entities that still exist; a group or a topic that is gone needs no read."""
+    """Yield the failed reads of entities that still exist: a group or topic that was deleted need not be read."""
     return (each for each in snapshot.failures if not _is_gone(each, snapshot))
 
 
@@ -43,22 +47,22 @@ def _is_gone(failed: ReadFailure, snapshot: Snapshot) -> bool:
 
 
 def in_order(parts: frozenset[str]) -> tuple[str, ...]:
-    """Return parts in the order of `Part`; names that are not parts, such as that of a single group, are left out."""
+    """Return the parts in the order of `Part`. Names that are not parts, such as that of a group, are left out."""
     return tuple(part for part in Part if part in parts)
 
 
 def _is_no_gap(failed: ReadFailure, snapshot: Snapshot) -> bool:
-    """Return whether a failed read leaves no gap: the part was read before and its last answer was only slow, or the
-    server has no such part.
+    """Return whether a failed read does not count: the server does not have such a part, or the part was read before
+    and only its last answer took too long.
     """
     name = failed.failure.name
     return name == UNSUPPORTED or (name == TIMED_OUT and failed.part in snapshot.read_at)
 
 
 def unread_parts(poll: Poll) -> frozenset[str]:
-    """Return the parts without a present state: never read, read longer ago than their interval allows, or their last
-    read failed as a whole. A part with only some unread members is not included, and neither is one whose last answer
-    was slow: its state before counts until it is late.
+    """Return the names of the parts whose present state is unknown: they were never read, were read longer ago than
+    their interval allows, or their last read failed as a whole. A part of which only some entities were not read is
+    not among them. Neither is a part whose last answer took too long, until its former state is too old.
     """
     snapshot = poll.snapshot
     gaps = [each for each in snapshot.failures if each.part in VITAL or not _is_no_gap(each, snapshot)]

@@ -1,4 +1,4 @@
-"""Brokers that were upgraded to a release that refuses old clients, while kac watched. Pure."""
+"""Finds brokers that were upgraded, while kac watched, to a release that refuses old clients. Pure."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from console.model.cluster import BrokerVersion
 from console.model.releases import release_number
 
 KEPT = timedelta(hours=1)
-"""The period for which an upgrade is kept."""
+"""The period after which an upgrade is dropped."""
 REFUSES = (4, 0)
-"""The first release that refuses requests of clients older than 2.1 (KIP-896)."""
+"""The first release that refuses requests of clients older than 2.1 (KIP-896), as (major, minor)."""
 
 
 class Upgrade(NamedTuple):
-    """A broker that refuses old clients since its upgrade."""
+    """An upgrade of a broker to a release that refuses old clients."""
 
     broker: int
     was: str
-    """Its former release."""
+    """The release before the upgrade."""
     became: str
-    """Its present release."""
+    """The release after the upgrade."""
     at: datetime
-    """The time of the first poll with the new release, UTC."""
+    """The time of the first poll that showed the new release, UTC."""
 
 
 def upgrades_after(
     known: Sequence[Upgrade], before: Mapping[int, BrokerVersion], now: Mapping[int, BrokerVersion], at: datetime
 ) -> Sequence[Upgrade]:
-    """Return the upgrades after one more poll; the same object if nothing changed.
+    """Return the upgrades as of this poll, of the last hour (`KEPT`); the same object as `known` if nothing changed.
 
     Args:
-        before, now: broker -> its versions, at the last poll and at this one.
+        known: the result for the last poll.
+        before, now: broker id -> its versions, at the last poll and at this one.
         at: the time of this poll, UTC.
     """
     if before is now and not (known and known[0].at <= at - KEPT):

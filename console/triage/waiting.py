@@ -1,5 +1,6 @@
-"""Clients that wait for an open transaction: readers with read_committed stop at the last stable offset, and groups
-whose offsets are behind it in the coordinator's topic don't get them. Pure.
+"""Finds clients that wait for the end of an open transaction: readers with isolation.level=read_committed stop at the
+last stable offset. Groups can't get their offsets if these are behind the last stable offset of the coordinator's
+topic. Pure.
 """
 
 from __future__ import annotations
@@ -16,32 +17,38 @@ from console.triage.readers import Reading
 from console.triage.remembered import remembered
 
 STANDS = 3.0
-"""Seconds without a move of the last stable offset after which clients count as waiting."""
+"""Seconds for which the last stable offset has to stand still for clients to count as waiting."""
 
 
 class Wait(NamedTuple):
-    """A partition whose last stable offset does not move."""
+    """A partition whose last stable offset stands still although records follow it."""
 
     place: Place
     offsets: LogOffsets
     groups: tuple[str, ...]
-    """The groups at that offset, or with offsets behind it."""
+    """The groups that wait at this offset. For the topic of the groups' coordinators: the groups whose offsets are in
+    the partition.
+    """
     holder: OpenTransaction | None
-    """The transaction that begins at that offset."""
+    """The transaction that begins at the last stable offset; None if no open transaction is known."""
     known: Transaction | None
-    """The state of the transaction at its coordinator; None if unknown."""
+    """The state of `holder` at its coordinator; None if it is unknown."""
 
 
 def is_held(row: PartitionLag, facts: Facts) -> bool:
-    """Return whether a commit is at the last stable offset, with records behind it: a consumer with read_committed
-    waits. The end marker of the transaction before also has an offset, which some clients leave uncommitted.
+    """Return whether a group's commit is at the partition's last stable offset, with records behind it: then a consumer
+    with read_committed waits there. One record before counts too, since the end marker of the former transaction has
+    an offset that some clients do not commit.
+
+    Args:
+        row: the group's offset in the partition.
     """
     log = facts.logs.logs.get((row.topic, row.partition))
     return log is not None and log.last.waiting > 0 and row.committed in (log.last.stable, log.last.stable - 1)
 
 
 def waits(facts: Facts, known: Mapping[str, Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
-    """Return partition -> its wait, sorted by partition."""
+    """Return partition -> the wait there, sorted by partition. Empty if no last stable offset stands still."""
     places = facts.logs.standing(STANDS)
     return _waits(places, facts, known, topics) if places else {}
 

@@ -1,4 +1,4 @@
-"""The load of producers on topics and leaders. Pure."""
+"""Computes the rate at which producers write to topics, by leader. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from console.model.rates import WINDOW, Rates
 from console.triage.remembered import remembered
 
 Written = Mapping[tuple[str, int], float]
-"""Topic and leader -> the bytes per second that producers write there."""
+"""(topic, leader) -> bytes per second that producers write to the topic's partitions on that leader."""
 
 
 @remembered
 def written(rates: Rates, topics: Mapping[str, Topic]) -> Written:
-    """Return the bytes per second that producers write to each topic, by leader."""
+    """Return (topic, leader) -> bytes per second that producers write there. Partitions without a rate over a long
+    enough time (`WINDOW`) are left out.
+    """
     found: dict[tuple[str, int], float] = {}
     for name, topic in topics.items():
         for partition in topic.partitions:

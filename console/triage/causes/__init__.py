@@ -1,1 +1,1 @@
-"""The causes, a module for each part of a cluster."""
+"""The rules of causes, a module for each part of a cluster."""

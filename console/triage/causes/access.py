@@ -1,4 +1,4 @@
-"""Access rights as causes: an ACL was added or removed just before the clients that it concerns stopped."""
+"""Causes in access rights: an ACL was added or removed just before clients that need it stopped."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ from console.triage.remembered import remembered_by
 from console.triage.silence import SETTLES, fell_silent
 
 BEFORE = timedelta(minutes=5)
-"""Maximum time from a change to a stop for the change to be its cause."""
+"""Maximum time from a change of an ACL to the stop of a client that the change may have caused."""
 MOST = 200
-"""Maximum number of changes to examine, the latest ones: more at once are a copy of another cluster's ACLs."""
+"""Maximum number of changes that are examined, the latest ones: if there are more, ACLs of another cluster
+were copied.
+"""
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _TRANSACTIONAL = AclResourceType.parse("TRANSACTIONAL_ID")
 _STOPS = (symptoms.COMMIT_STANDS_STILL, symptoms.LAG_GROWS, symptoms.COMMITS_LATER)
 
 
 class _Change(NamedTuple):
-    """ACLs of one principal on one resource that were added, or removed, in the same poll, as by one statement."""
+    """Changes of ACLs that differ only in the operation and came in the same poll, as if one statement had made them:
+    all added or all removed.
+    """
 
     parts: tuple[AclChange, ...]
 
@@ -47,8 +51,8 @@ class _Change(NamedTuple):
         return self.parts[0].acl
 
     def takes(self, operations: frozenset[str]) -> bool:
-        """Return whether a user may have lost one of these operations. The first ACL on a resource denies the access of
-        all users that it does not name, whatever operations it allows.
+        """Return whether a user may have lost the right to one of these operations by the change. The first ACL on a
+        resource takes the access away from all users that it does not name, whatever operations it allows.
         """
         return any(
             each.first or operations & {each.acl.operation.name, *(one.name for one in authorizer.granted(each.acl))}
@@ -81,7 +85,7 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
-    """Merge the changes of one poll that only differ in their operation."""
+    """Yield the changes of ACLs, those of one poll that differ only in their operation as one."""
     found: dict[tuple[object, ...], list[AclChange]] = {}
     for each in changes:
         found.setdefault((*each.acl[:5], each.acl.permission, each.added, each.at), []).append(each)
@@ -89,8 +93,9 @@ def _together(changes: Iterable[AclChange]) -> Iterator[_Change]:
 
 
 def _topics(observations: Observations, acl: Acl) -> frozenset[str]:
-    """Return the topics that an ACL is about: for one on a transactional id, those that its user may write to by name.
-    A right on all topics does not show where a user writes.
+    """Return the topics that an ACL concerns; empty for ACLs on other types of resources. For an ACL on a transactional
+    id, these are the topics to which its user may write by an ACL that names them; a right on all topics does not
+    show where the user writes.
     """
     snapshot = observations.last.snapshot
     if acl.resource_type == _TRANSACTIONAL:
@@ -105,7 +110,9 @@ def _topics(observations: Observations, acl: Acl) -> frozenset[str]:
 
 
 def _covered(pattern: authorizer.Pattern, topics: Mapping[str, Topic]) -> Iterable[str]:
-    """Return the topics that a pattern applies to, without a look at the others: changes may have many patterns."""
+    """Return the topics to which a pattern applies. Only topics that may match are looked at, since there may be many
+    patterns.
+    """
     if pattern.pattern_type == PREFIXED:
         names = in_order(topics)
         return takewhile(
@@ -119,8 +126,8 @@ def _covered(pattern: authorizer.Pattern, topics: Mapping[str, Topic]) -> Iterab
 def _group_symptoms(
     observations: Observations, change: AclChange, topics: frozenset[str]
 ) -> Iterator[symptoms.Symptom]:
-    """Yield the symptoms that began after the change, of groups that it concerns or that read the topics that it
-    concerns.
+    """Yield the symptoms of groups that began after the change of an ACL on the group, or on a topic that the group
+    reads.
     """
     snapshot = observations.last.snapshot
     for name in _STOPS:
@@ -141,7 +148,9 @@ def _group_symptoms(
 
 
 def suspect(observations: Observations, subject: symptoms.Subject) -> Suspect | None:
-    """Return the change of an ACL that may be why a group's symptoms began; None if there is none."""
+    """Return the change of an ACL that may be the reason for the symptoms of a group, as text and evidence; None if
+    there is no such change. subject: the subject of a symptom.
+    """
     if not observations.past.access:
         return None
     change = _suspects(observations.seen, observations.intervals, observations.past.access, observations).get(subject)
@@ -158,7 +167,9 @@ def _suspects(
     access: Sequence[AclChange],
     observations: Observations,
 ) -> Mapping[symptoms.Subject, _Change]:
-    """Return the subjects of groups' symptoms that began right after a change of an ACL that they need, with it."""
+    """Return subject of a group's symptoms -> the change of an ACL that the group needs, if the symptoms began right
+    after it.
+    """
     found: dict[symptoms.Subject, _Change] = {}
     for change in _together([each for each in access[-MOST:] if each.takes]):
         if not change.takes(_READS) or change.acl.resource_type == _TRANSACTIONAL:
@@ -172,8 +183,8 @@ def _suspects(
 
 
 def _failures(observations: Observations, change: AclChange) -> Iterator[symptoms.Symptom]:
-    """Yield the connectors and tasks that failed after the change for lack of a right on a resource that their trace
-    names.
+    """Yield the symptoms of connectors and tasks that failed after the change because they lack a right on a resource
+    that their trace names.
     """
     for symptom in (*observations.of(symptoms.CONNECTOR_FAILED), *observations.of(symptoms.TASK_FAILED)):
         since, subject = observations.since(symptom), symptom.subject
@@ -186,7 +197,7 @@ def _failures(observations: Observations, change: AclChange) -> Iterator[symptom
 
 
 def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evidence]:
-    """Yield the authors of the change that this host's journal has."""
+    """Yield the author of each of these changes that is in this host's journal, as evidence."""
     known = observations.last.facts.authors
     verb = "added" if change.parts[0].added else "removed"
     for author in dict.fromkeys(known.get((each.acl, "", PRESENT if each.added else None)) for each in change.parts):
@@ -196,8 +207,8 @@ def _authors(observations: Observations, change: _Change) -> Iterator[cause.Evid
 
 
 def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evidence]:
-    """Yield the hosts for which the user still has the rights that were removed, unless it has them for all hosts: the
-    user's other ACLs look right, but the user's clients may be on other hosts.
+    """Yield, as evidence, the hosts for which the user still has the removed rights by other ACLs, unless it has them
+    for all hosts: then the user's ACLs look right, but its clients may run on other hosts.
     """
     acl, pattern = change.acl, authorizer.pattern_of(change.acl)
     if change.parts[0].added or acl.permission != authorizer.ALLOW:
@@ -205,7 +216,7 @@ def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evid
     lost = {each.acl.operation for each in change.parts}
 
     def holds(other: Acl) -> bool:
-        """Return whether an ACL of the user has one of the rights that were removed."""
+        """Return whether another ACL of the user gives one of the removed rights."""
         has = authorizer.ALL in lost or any(authorizer.grants(other, operation) for operation in lost)
         return has and (authorizer.pattern_of(other) == pattern or authorizer.is_within(pattern, other))
 
@@ -218,13 +229,15 @@ def _left_for_hosts(change: _Change, acls: Iterable[Acl]) -> Iterator[cause.Evid
 
 
 def _lets_all(observations: Observations) -> bool:
-    """Return whether a broker is known to let everyone in where no ACL is."""
+    """Return whether a broker is known to allow everyone access to a resource without ACLs
+    (allow.everyone.if.no.acl.found).
+    """
     values = values_of_brokers(observations.last.snapshot, authorizer.OPEN).values()
     return any(value is not None and value.lower() == "true" for value in values)
 
 
 def _words(change: _Change) -> str:
-    """Return the change of ACLs as text."""
+    """Return a change of ACLs as text for a title."""
     acl = change.acl
     operations = ", ".join(each.acl.operation.name for each in change.parts)
     return (

@@ -1,4 +1,4 @@
-"""Brokers whose advertised addresses are wrong: two at one address, or another node that answers there."""
+"""Causes in the addresses that brokers advertise: two brokers have the same one, or another node answers there."""
 
 from __future__ import annotations
 

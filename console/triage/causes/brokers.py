@@ -1,4 +1,6 @@
-"""Causes in brokers: down, flapping, a whole rack, unresponsive, leading too little."""
+"""Causes in brokers: a broker or a whole rack is down, goes up and down, does not answer, or leads too few
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,19 @@ from console.triage.remembered import remembered
 from console.triage.restarts import Restart, hurt, restarting, undecided
 
 AWAY = timedelta(minutes=10)
-"""The duration of a long but usual restart: a stop closes the logs, an upgrade of the host's packages or a new pod
-takes a few minutes, and a start reads the logs again."""
+"""The duration of a long but usual restart of a broker: the stop closes the logs, an upgrade of the host's packages or
+a new pod takes some minutes, and the start reads the logs.
+"""
 LASTS = timedelta(seconds=3)
-"""The time for which a running follower has to be out of an ISR before this counts as trouble."""
+"""The time for which a follower on a running broker has to be out of an ISR before this counts as a problem."""
 ELECTED = timedelta(minutes=10)
-"""The time after a broker's return in which brokers elect preferred leaders by themselves: twice
-leader.imbalance.check.interval.seconds."""
+"""The time after a broker's return within which the controller elects preferred leaders by itself: twice
+leader.imbalance.check.interval.seconds.
+"""
 OFTEN, PERIOD = 4, timedelta(minutes=5)
 """Minimum number of times that a broker did not answer within a period for a broker that stops again and again."""
 FENCED_AFTER = 30.0
-"""Seconds without a heartbeat after which a broker is certainly fenced: three times broker.session.timeout.ms."""
+"""Seconds without a heartbeat after which a broker certainly is fenced: three times broker.session.timeout.ms."""
 
 _OF_BROKERS = frozenset(
     {
@@ -52,8 +56,8 @@ _OF_BROKERS = frozenset(
 
 
 def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
-    """Return the predictions for absent brokers: the symptoms of the brokers, of their replicas, and of the groups that
-    they coordinate. alone: whether to leave out partitions that lack another broker too.
+    """Return predictions of the symptoms that the absence of brokers has: those of the brokers, of their replicas, and
+    of the groups that they coordinate. alone: whether to leave out partitions that also lack another broker.
     """
     these = frozenset(brokers)
     return cause.Prediction(frozenset(symptoms.OF_REPLICAS), brokers=these, only=alone), cause.Prediction(
@@ -62,7 +66,7 @@ def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
 
 
 def added_replicas(observations: Observations) -> frozenset[tuple[str, int, int]]:
-    """Return the replicas that running reassignments add, as topic, partition and broker: they are in no ISR yet."""
+    """Return (topic, partition, broker) of the replicas that running reassignments add: these are in no ISR yet."""
     moves = observations.last.snapshot.reassignments
     return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
 
@@ -74,7 +78,7 @@ def _led(observations: Observations, broker: int) -> str:
 
 @remembered
 def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
-    """Return broker -> number of partitions that it leads, and broker -> number of partitions of which it has a
+    """Return broker -> the number of partitions that it leads, and broker -> the number of partitions of which it has a
     replica.
     """
     partitions = [each for topic in topics.values() for each in topic.partitions]
@@ -86,9 +90,10 @@ def _away(observations: Observations) -> frozenset[int]:
 
 
 def _is_spare(observations: Observations, broker: int) -> bool:
-    """Return whether a broker has no replica of any topic, and no vote in the quorum. A broker that is being removed is
-    shut down and, until it is unregistered, fenced. False if that is unknown, as in a partly visible cluster: brokers
-    silently omit topics that a principal may not describe, but their log directories contain them.
+    """Return whether nothing needs a broker: it has no replica of any topic, and no vote in the quorum. A broker that
+    is being removed from the cluster is like that: it is shut down, and fenced until it is unregistered. False if it
+    is unknown, as in a partly visible cluster: brokers omit topics that the principal may not describe, but log
+    directories list them.
     """
     snapshot = observations.last.snapshot
     unread = any(each.part in (Part.TOPICS, Part.QUORUM) for each in snapshot.failures)
@@ -104,13 +109,13 @@ def _is_spare(observations: Observations, broker: int) -> bool:
 
 
 def _severity(observations: Observations, *brokers: int) -> Severity:
-    """Return the severity of brokers that are away, or do not answer: INFO if nothing needs any of them."""
+    """Return the severity of the failure of these brokers: INFO if the cluster needs none of them, else CRITICAL."""
     return Severity.INFO if all(_is_spare(observations, broker) for broker in brokers) else Severity.CRITICAL
 
 
 def _racks(observations: Observations) -> dict[str, frozenset[int]]:
-    """Return the racks of which all brokers are away while other racks have brokers; at least two brokers were seen in
-    each.
+    """Return rack -> its brokers, at least two, for the racks whose brokers are all away while other racks have running
+    brokers.
     """
     away = _away(observations)
     known = away.union(broker.id for broker in observations.last.snapshot.cluster.brokers)
@@ -152,7 +157,9 @@ def _rack_down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _restarts(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that were stopped in order, until they are back and in sync, and brokers that catch up."""
+    """Yield a claim for each broker that was stopped in order, until it is back and in sync, and for each that catches
+    up.
+    """
     for broker, restart in restarting(observations).items():
         handed_over, back = restart.handed_over, restart.back
         fewer = sum(broker in each.brokers for each in observations.of(symptoms.UNDER_REPLICATED))
@@ -224,8 +231,8 @@ HELD, LEFT = 100_000_000, 0.1
 
 
 def _emptied(observations: Observations, broker: int, back: datetime) -> str:
-    """Return a text that a broker came back without its logs: on another volume, or on another host; ``""`` if it has
-    them, or that is unknown.
+    """Return a text which says that a broker came back without its logs, on another volume or host; ``""`` if it has
+    its logs, or if that is unknown.
     """
     mine = [samples for (id_, _), samples in observations.dirs.items() if id_ == broker]
     before = sum(max((each.held for each in samples if each.at <= back), default=0) for samples in mine)
@@ -239,13 +246,15 @@ LONGER, LONG = 4, timedelta(seconds=60)
 """A broker restarts for too long if it is away for this time at least, and for this many times the longest restart of
 others that were seen lately."""
 LONG_ALONE = timedelta(minutes=5)
-"""The same time if no other restart was seen: many logs to load, or a new pod, take minutes."""
+"""The minimum duration of a restart that counts as unusually long if kac saw no other restart: many logs to load, or a
+new pod, take minutes.
+"""
 _STEPS = tuple(timedelta(minutes=each) for each in (1, 2, 5))
 
 
 def _longer_than(observations: Observations, broker: int, restart: Restart) -> str:
-    """Return a text that a broker is away for longer than most restarts take, and for much longer than those of others
-    that were restarted lately; ``""`` if it is not.
+    """Return a text which says that a broker's restart takes longer than most restarts, and much longer than those of
+    other brokers lately; ``""`` if it does not.
     """
     if restart.handed_over is None or restart.back is not None or _is_spare(observations, broker):
         return ""
@@ -264,8 +273,8 @@ def _longer_than(observations: Observations, broker: int, restart: Restart) -> s
 
 
 def _other_files(observations: Observations, broker: int) -> str:
-    """Return the lines that changed lately in the files of other brokers, which these read when they started, as text;
-    ``""`` if none did.
+    """Return the lines that changed lately in the files of other brokers, which those read when they were restarted, as
+    text; ``""`` if no line changed.
     """
     changed: dict[str, set[int]] = {}
     for each in observations.past.judged:
@@ -280,15 +289,15 @@ def _other_files(observations: Observations, broker: int) -> str:
 
 
 def _is_late(observations: Observations, restart: Restart) -> bool:
-    """Return whether a broker that was stopped in order has been away for longer than a restart takes (`AWAY`)."""
+    """Return whether a broker that was stopped in order has been away for more than 10 minutes (`AWAY`)."""
     return (
         restart.back is None and restart.handed_over is not None and (observations.last.at - restart.handed_over > AWAY)
     )
 
 
 def _of_restart(observations: Observations, broker: int, restart: Restart) -> Severity:
-    """Return the severity of a broker's restart, from the symptoms that its partitions have meanwhile; WARNING if they
-    have none, and the restart takes too long.
+    """Return the severity of a broker's restart: by the symptoms that its partitions have meanwhile. Without symptoms,
+    WARNING if the restart takes too long, else INFO; always INFO if nothing needs the broker.
     """
     if _is_spare(observations, broker):
         return Severity.INFO
@@ -299,7 +308,9 @@ def _of_restart(observations: Observations, broker: int, restart: Restart) -> Se
 
 
 def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that were fenced although they answered until then: they heard nothing of the controllers."""
+    """Yield a claim for each broker that was fenced although it answered until then: the controllers did not hear from
+    it.
+    """
     for broker in sorted(_lost_controllers(observations)):
         subject = symptoms.Subject(broker=broker)
         stop = observations.handed_over[broker]
@@ -330,19 +341,21 @@ def _cut_off(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _lost_controllers(observations: Observations) -> frozenset[int]:
-    """Return the brokers that are fenced because controllers heard nothing of them while they answered."""
+    """Return the brokers that are fenced because the controllers did not hear from them while they answered clients."""
     lost = {broker for broker, each in observations.handed_over.items() if each.unheard and each.over is None}
     return frozenset(lost & _away(observations))
 
 
 def _without_registration(observations: Observations) -> frozenset[int]:
-    """Return the brokers that have replicas and are not registered, as far as the cluster lists all registrations."""
+    """Return the brokers that have replicas but are not registered; empty if the cluster does not list all
+    registrations.
+    """
     cluster = observations.last.snapshot.cluster
     return _away(observations).difference(each.id for each in cluster.brokers) if cluster.shows_fenced else frozenset()
 
 
 def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers with replicas that are not registered: no API shows whether they run."""
+    """Yield a claim for each broker with replicas that is not registered: no API shows whether it runs."""
     snapshot = observations.last.snapshot
     copies = _copies(observations)
     for broker in sorted(_without_registration(observations)):
@@ -391,8 +404,8 @@ def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _down(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that are fenced, and those whose hosts refuse connections: a broker whose process ended is fenced
-    only after its session times out.
+    """Yield a claim for each broker that is fenced, or whose host refuses connections: a broker whose process ended is
+    fenced only after its session times out.
     """
     away = _away(observations)
     absent = away | _refusing(observations)
@@ -431,9 +444,9 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> str:
-    """Return a text that a broker may hold up the metadata version, which is behind the running brokers, if it is gone
-    for longer than a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""``
-    if it is not behind, or that is unknown.
+    """Return a text which says that a broker that is away may prevent a higher metadata version: the controllers check
+    the registrations of all brokers before they raise it. Only if the broker is away for longer than a restart
+    takes, and the version is lower than the running brokers support; else ``""``, also if that is unknown.
     """
     since, versions = _since_away(observations, subject) or observations.began, observations.last.snapshot.versions
     if not versions or observations.last.at - since < AWAY:
@@ -452,8 +465,9 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
     """Yield the steps for a broker that is down.
 
     Args:
-        is_needed: whether a partition without a leader may need the broker's records: then other brokers can't copy
-            its replicas.
+        is_spare: whether nothing needs the broker (`_is_spare`).
+        is_needed: whether a partition without a leader may need the broker's records: then other brokers can't copy its
+            replicas.
     """
     where = f"{address(observations, broker)}: its process, host, disk, network"
     if is_needed:
@@ -477,7 +491,7 @@ def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed
 
 
 class _Copies(NamedTuple):
-    """A partition without a leader, its replicas, and those that may be complete: others may lack records."""
+    """A partition without a leader: its replicas, and those of them that may have all records."""
 
     name: str
     replicas: tuple[int, ...]
@@ -485,7 +499,7 @@ class _Copies(NamedTuple):
 
 
 def _copies(observations: Observations) -> Mapping[int, Sequence[_Copies]]:
-    """Return each broker with the partitions without a leader of which it may have a complete copy."""
+    """Return broker -> the partitions without a leader of which it may have a complete copy."""
     snapshot = observations.last.snapshot
     found: dict[int, list[_Copies]] = {}
     for name in (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS):
@@ -501,7 +515,7 @@ def _copies(observations: Observations) -> Mapping[int, Sequence[_Copies]]:
 
 
 def _only_copies(some: Iterable[_Copies], absent: Collection[int]) -> list[_Copies]:
-    """Return the partitions whose complete copies are all on brokers that are away."""
+    """Return the partitions whose complete copies are all on brokers in `absent`."""
     return [each for each in some if all(broker in absent for broker in each.complete)]
 
 
@@ -516,13 +530,13 @@ def _why_only(some: Sequence[_Copies]) -> Iterator[cause.Evidence]:
 
 
 def _leaving(observations: Observations) -> frozenset[int]:
-    """Return the brokers that restart, and those for which the next poll decides whether they do (`undecided`)."""
+    """Return the brokers that restart, and those of which the next poll shows whether they do (`undecided`)."""
     return undecided(observations).union(restarting(observations))
 
 
 def _refusing(observations: Observations) -> frozenset[int]:
-    """Return the brokers whose hosts refuse connections, until they must have been fenced: a broker that stays in the
-    cluster after that is up, and only unreachable from here.
+    """Return the brokers whose hosts refuse connections, as long as they may not be fenced yet. A broker that is still
+    in the cluster after that time runs, and is only unreachable from this host.
     """
     return frozenset(
         broker
@@ -537,13 +551,15 @@ def _refusing(observations: Observations) -> frozenset[int]:
 
 
 def _elsewhere(observations: Observations) -> frozenset[int]:
-    """Return the brokers that came back with another address lately: maybe no process listens at the new one."""
+    """Return the brokers that came back lately with another address: maybe no process listens there."""
     changed = (each.place for each in observations.past.judged)
     return frozenset(each.about.id for each in changed if each.key == ADDRESS and isinstance(each.about, BrokerTarget))
 
 
 def _since_away(observations: Observations, subject: symptoms.Subject) -> datetime | None:
-    """Return when a broker went away: it stops answering before it is fenced. None if it was away at the first poll."""
+    """Return the time at which a broker went away, UTC: it stops answering before it is fenced. None if it was away at
+    the first poll.
+    """
     fenced, silent = (
         observations.intervals.get((name, subject), ())[-1:] for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT)
     )
@@ -564,7 +580,7 @@ def _host(observations: Observations, broker: int) -> str:
 
 
 def address(observations: Observations, broker: int) -> str:
-    """Return the host, the port and the rack of a broker; its name if it is not listed."""
+    """Return the host, the port and the rack of a broker as text; ``broker N`` if the cluster does not list it."""
     found = next((each for each in observations.last.snapshot.cluster.brokers if each.id == broker), None)
     if found is None:
         return f"broker {broker}"
@@ -572,7 +588,9 @@ def address(observations: Observations, broker: int) -> str:
 
 
 def _controller_too(observations: Observations, broker: int) -> Iterator[cause.Evidence]:
-    """Yield the evidence that a broker's node is also a controller, with the controller that leads."""
+    """Yield the evidence that a broker is also a controller, with the controller that leads the quorum; nothing if it
+    is not a controller.
+    """
     quorum = observations.last.snapshot.quorum
     if quorum is None or broker not in {voter.id for voter in quorum.voters}:
         return
@@ -630,8 +648,8 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _short_session(observations: Observations, broker: int) -> str:
-    """Return a text that the session of a broker is short; ``""`` if it is not, or is unknown, or if the broker was
-    seen not to answer: then its process may end.
+    """Return a text which says that a broker's session timeout is short. Return ``""`` if it is not short or unknown,
+    or if kac saw that the broker did not answer: then its process may have ended.
     """
     snapshot, last = observations.last.snapshot, observations.last
     values = (values_of_brokers(snapshot, key).get(broker) or "" for key in (SESSION, HEARTBEAT))
@@ -656,19 +674,21 @@ def _rhythm(intervals: tuple[Interval, ...]) -> str:
 
 
 def _ms(seconds: float) -> str:
-    """Return seconds as milliseconds with two significant digits, so that the text of a row stays as it is from poll to
-    poll.
+    """Return seconds as text in milliseconds with two significant digits, so that small changes do not change the row's
+    text.
     """
     return f"{float(f'{seconds * 1000:.2g}'):,.0f} ms"
 
 
 FELT = 2.0
-"""Median of the seconds without an answer from which on clients feel the pauses, if replicas stay in sync."""
+"""Median of the pauses without an answer, in seconds, from which on clients notice them even if replicas stay
+in sync.
+"""
 
 
 def _stutters(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that stopped answering again and again, while they answer: each time for less than a session, so
-    that they are not fenced.
+    """Yield a claim for each broker that answers now but stopped answering again and again, each time for less than a
+    session timeout, so that it is not fenced.
     """
     by_broker = observations.intervals_of(symptoms.BROKER_SILENT)
     recent = {
@@ -716,7 +736,7 @@ def _stutters(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _meet(one: Interval, other: Interval) -> bool:
-    """Return whether two intervals overlap, or lie less than a round of probes apart."""
+    """Return whether two intervals overlap, or the time between them is shorter than a round of probes."""
     ends = (
         other.ended is None or one.began <= other.ended + LASTS,
         one.ended is None or other.began <= one.ended + LASTS,
@@ -760,7 +780,7 @@ def _unresponsive(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _slow(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that answer far later than the others, and than they themselves did at first."""
+    """Yield a claim for each broker that answers far later than the other brokers, and than itself at first."""
     away = _away(observations) | observations.last.silent | restarting(observations).keys()
     for broker, (seconds, first, others) in observations.late.items():
         if broker in away:
@@ -789,7 +809,7 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _closing(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that accept connections and close them before the first response."""
+    """Yield a claim for each broker that accepts connections and closes them before the first response."""
     for symptom in observations.of(symptoms.BROKER_SILENT):
         broker = symptom.subject.broker
         if broker is None or broker not in observations.last.closing - _leaving(observations):
@@ -817,8 +837,8 @@ def _closing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _limit_raised(observations: Observations, broker: int, limits: list[str]) -> Iterator[cause.Next]:
-    """Yield the ways to get rid of a limit of connections. A change of a broker's own configs goes to that broker,
-    which has no connection left for it; a controller takes the change too (KIP-919).
+    """Yield the steps against a limit of connections that is reached. A change of a broker's own config is sent to this
+    broker, which accepts no further connection; a controller accepts the change, too (KIP-919).
     """
     tool = f"kac configs --bootstrap-controller HOST:PORT --broker {broker}"
     if limits:
@@ -832,7 +852,7 @@ def _limit_raised(observations: Observations, broker: int, limits: list[str]) ->
 
 
 def not_there(observations: Observations) -> frozenset[int]:
-    """Return the brokers whose replicas can't be in sync: they are away, silent, or restart."""
+    """Return the brokers whose replicas can't be in sync: they are away, do not answer, or restart."""
     silent = observations.last.silent - undecided(observations)
     return (_away(observations) | silent).union(restarting(observations))
 
@@ -871,7 +891,7 @@ def _skew(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _ails(observations: Observations, broker: int) -> str:
-    """Return the reason, as text, why a broker that is up should not get leaders now; ``""`` if there is none."""
+    """Return the reason, as text, why a running broker should not get more leaders now; ``""`` if there is none."""
     subject = symptoms.Subject(broker=broker)
     times = max(observations.times((name, subject)) for name in (symptoms.BROKER_GONE, symptoms.BROKER_SILENT))
     if times >= FLAPS:
@@ -884,12 +904,16 @@ def _ails(observations: Observations, broker: int) -> str:
 
 
 def _elects(snapshot: Snapshot) -> bool:
-    """Return whether the controller elects preferred leaders by itself, as far as configs are known."""
+    """Return whether the controller elects preferred leaders by itself (auto.leader.rebalance.enable); Kafka's default
+    if the configs are unknown.
+    """
     return "false" not in values_of_brokers(snapshot, "auto.leader.rebalance.enable").values()
 
 
 def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that answer with the previous leaders, long after another broker answered with newer ones."""
+    """Yield a claim for each broker that still answers with former leaders, long after another broker answered with
+    newer ones.
+    """
     poll = observations.last
     for broker, late in poll.facts.views.behind(symptoms.LATE_SECONDS).items():
         subject = symptoms.Subject(broker=broker)
@@ -927,7 +951,7 @@ def _metadata_behind(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _answer(observations: Observations) -> str:
-    """Return the evidence that brokers answer; fenced brokers receive no request."""
+    """Return a text which says that all brokers that are not fenced answer in time; ``""`` if one does not."""
     which = "every other broker" if _away(observations) else "every broker"
     return "" if observations.last.silent else f"{which} answers in time"
 

@@ -1,5 +1,5 @@
-"""Changes that clients made, as causes: each is judged by the rules for plans, and explains the symptoms of affected
-entities that began right after it.
+"""Causes in changes that clients made: each change is judged by the rules for plans, and explains the symptoms that
+began right after it in entities that depend on what it changed.
 """
 
 from __future__ import annotations
@@ -51,19 +51,23 @@ from console.triage.slowed import slower
 from console.triage.written import Written, written
 
 BEFORE = timedelta(minutes=5)
-"""Maximum time from a change to a symptom for the change to be named along with the symptom."""
+"""Maximum time from a change to the beginning of a symptom that it may have caused."""
 REPLACED = timedelta(seconds=60)
-"""The time in which a voter that was removed is replaced by another one."""
+"""The time within which a removed voter may be replaced by another one, before its removal is reported."""
 KNOWN = timedelta(seconds=3)
-"""The time after which the journal of this host was searched for a change; a change that was made here is not
-reported."""
+"""The time after a change at which the journal of this host has surely been searched for it: only then is it known that
+the change was not made here. Changes made here are not reported.
+"""
 COMMITTED = timedelta(seconds=15)
-"""The time after which a group has committed again whose own client set its offsets back: an older commit that came
-late is overtaken by then, after two intervals of auto.commit."""
+"""The time after which offsets that were set back count as set by the group's own client: an older commit that arrived
+late is overtaken by then, after two intervals of auto.commit.
+"""
 TOGETHER = timedelta(seconds=60)
-"""Maximum time between two changes either of which may be the cause of a symptom."""
+"""Maximum time between two changes of which either may be the cause of a symptom."""
 _READ_LATER = timedelta(seconds=5)
-"""kac reads settings and topics one after the other, so a symptom may appear a little before its cause."""
+"""The time by which a symptom may seem to begin before its cause, because kac reads settings and topics one after the
+other.
+"""
 
 _REPLICAS = frozenset({triage_symptoms.UNDER_REPLICATED, triage_symptoms.MOVING})
 _READERS = frozenset(
@@ -76,9 +80,11 @@ _READERS = frozenset(
 )
 _FAILURES = frozenset({triage_symptoms.CONNECTOR_FAILED, triage_symptoms.TASK_FAILED})
 _FORMS = ("value.converter", "key.converter", "header.converter", "transforms")
-"""Beginnings of the keys of a connector that decide the form of its records: their readers may not understand it."""
+"""Prefixes of a connector's keys that determine the form of its records, which their readers may not understand."""
 _THREADS = frozenset({"num.io.threads", "num.network.threads"})
-"""Numbers of threads of brokers. A third of them may be too few for the load."""
+"""Configs with a number of threads of brokers. After a reduction to a third, the threads may be too few for
+the load.
+"""
 _EFFECTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
         _THREADS,
@@ -102,9 +108,9 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
-"""Key of a config without its listener, or of a quota -> the symptoms that its change may cause."""
+"""Key of a config without its listener, or of a quota -> the names of the symptoms that its change may cause."""
 _PROTOCOL_OF = {"group.version": "consumer", "streams.version": "streams", "share.version": "share"}
-"""Feature -> the type of the groups that need it."""
+"""Feature -> the type of the groups that work only with the feature."""
 _SHORTER = frozenset(
     {
         "share.record.lock.duration.ms",
@@ -114,7 +120,7 @@ _SHORTER = frozenset(
         "streams.session.timeout.ms",
     }
 )
-"""Configs of a group whose lower value may hold up its members: they need more time for their records."""
+"""Configs of a group whose lower value may hold up its members, as they need more time to process records."""
 _IS_LOWER = frozenset(
     {
         *MOST_MEMBERS.values(),
@@ -122,12 +128,12 @@ _IS_LOWER = frozenset(
         "group.consumer.max.session.timeout.ms",
     }
 )
-"""Limits of brokers above which they refuse members of groups."""
+"""Configs of brokers with an upper limit: brokers refuse members of groups above it."""
 _IS_HIGHER = frozenset({"group.min.session.timeout.ms", "group.consumer.min.session.timeout.ms"})
-"""Limits of brokers below which they refuse members of groups."""
+"""Configs of brokers with a lower limit: brokers refuse members of groups below it."""
 _PROTOCOLS = "group.coordinator.rebalance.protocols"
 _FETCHES = frozenset({"replica.lag.time.max.ms", "replica.fetch.max.bytes", "num.replica.fetchers"})
-"""Configs of brokers whose lower value may let their replicas leave ISRs."""
+"""Configs in a broker's file whose lower value may let its replicas leave ISRs."""
 _WORSE_IF_LOWER = frozenset(
     {
         "num.replica.fetchers",
@@ -139,7 +145,7 @@ _WORSE_IF_LOWER = frozenset(
 _WORSE_IF_HIGHER = frozenset({"min.insync.replicas"})
 """Configs whose lower value holds up no client."""
 _SIZES = frozenset({topic_risks.MESSAGE_SIZE, "message.max.bytes"})
-"""Limits of the size of batches."""
+"""Configs that limit the size of batches."""
 _COMPRESSION, _NEWEST = "compression.type", "zstd"
 """The config of a topic for the codec that brokers give its batches; and a codec that old consumers can't read."""
 _CONNECTS = (
@@ -158,12 +164,15 @@ _CONNECTS = (
     "super.users",
     "allow.everyone.if.no.acl.found",
 )
-"""Configs of brokers that decide whether a client gets in when it connects, and as which principal; a client that is
-connected already is not affected."""
+"""Configs of brokers that determine whether a client may connect, and as which principal. They do not affect
+connections that exist already.
+"""
 _LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
-"""Those whose value is a list of what brokers take."""
+"""Those of `_CONNECTS` whose value is the list of what brokers accept."""
 _OPENS = ("super.users", "allow.everyone.if.no.acl.found")
-"""Those that let clients in without ACLs: brokers hide the values, so that only a line that is gone says something."""
+"""Those of `_CONNECTS` that give clients access without ACLs. Brokers hide the values, so only the removal of the line
+shows that access was taken away.
+"""
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
@@ -173,8 +182,8 @@ _REFUSED_ABOVE: Mapping[str, str] = {
     "starts (InvalidTransactionTimeoutException)",
     "socket.request.max.bytes": "brokers close the connection of a client that sends a larger request",
 }
-"""Limit of brokers -> the requests of producers that they refuse if it becomes lower. A producer may meet it only at
-its next start.
+"""Config of brokers with an upper limit -> the requests of producers that brokers refuse above it. If the limit was
+lowered, a producer may notice it only at its next start.
 """
 _SLOWS = frozenset({"producer_byte_rate", "request_percentage"})
 """Quotas that may stop or slow down a producer."""
@@ -198,8 +207,9 @@ _STANDS = frozenset(
         risk_rules.NO_SPARE_VOTER,
     }
 )
-"""Risks that deserve a row before a client suffers. Others are advice for the operator who stages the edit, such as a
-default quota that all clients stay below, or only harm clients that no API shows."""
+"""Names of risks of plans that are reported before a client suffers. Other risks are advice for the operator who stages
+an edit, such as a default quota that no client reaches, or only harm clients that no API shows.
+"""
 _BY_POSITION = frozenset(
     {
         *triage_symptoms.OF_REPLICAS,
@@ -212,36 +222,42 @@ _BY_POSITION = frozenset(
         triage_symptoms.VOTER_BEHIND,
     }
 )
-"""Symptoms for which a change of an entity that they depend on is named if nothing else explains them."""
+"""Names of symptoms for which a change of an entity on which their subject depends is named as possible cause if no
+rule explains them.
+"""
 _MOST_SAID = 10
-"""Maximum number of changes of one owner that a row has as evidence."""
+"""Maximum number of changes of one owner that are listed as evidence."""
 MOST_NAMED = 3
-"""Maximum number of silent topics, or of groups, that a title names."""
+"""Maximum number of topics, or of groups, that a title names."""
 STAYS = timedelta(seconds=30)
-"""The time for which a group whose offsets were set has to stay without members before the step to set them again is
-offered: its consumers may be about to start. Also the time after a restart of brokers in which clients come back."""
+"""The time for which a group whose offsets were set has to be without members before kac offers to set them again: its
+consumers may be starting. Also the time after a restart of brokers within which clients connect again.
+"""
 
 CAUGHT_UP = timedelta(seconds=30)
-"""The time after a restart after which a replica that leaves an ISR has another reason."""
+"""The time after a broker's restart after which the restart is no reason any more why a replica leaves an ISR."""
 
 EXPIRES = "offsets.retention.minutes"
-"""The config for the time after which brokers drop the offsets of a group without members."""
+"""The broker config with the time after which brokers delete the offsets of a group without members."""
 JUST_BEFORE, RECONNECTS = 15.0, 60.0
 """Seconds before and after a broker stopped within which the last record of a producer came that then did not get a
 connection again."""
 FEWEST_LOST = 20
-"""Minimum number of records that a group has read by its lost offsets: with fewer, no client loses its place."""
+"""Minimum number of records that a group had read when its offsets were lost; for fewer, the loss is not reported."""
 LONG_KEPT = 24 * 60
-"""Minutes: offsets that brokers keep for so long or longer do not expire soon after their group's members stopped."""
+"""Minutes: if brokers keep offsets for at least this time, offsets that go soon after their group's members stopped did
+not expire.
+"""
 COUNT = "num.partitions"
-"""The config for the number of partitions of a topic that brokers create automatically when a client names it."""
+"""The broker config with the number of partitions of a topic that brokers create because a client requested it."""
 
 _Owner = tuple[object, datetime | None]
 
 
 def _owner(change: JudgedChange) -> _Owner:
-    """Return the owner of a change, and the change's time. The time is None for a subject of the registry, all of whose
-    changes belong together: a version, and the compatibility level that the registry accepts it at.
+    """Return the key under which changes are reported together: the changed entity and the time of the change. For a
+    line in brokers' files it is the line with its former and present value, for a subject of the registry the
+    subject; both without a time, so that all such changes are together.
     """
     if change.from_file:  # one line in the files of several brokers
         return (change.place.key, change.was, change.became), None
@@ -250,7 +266,7 @@ def _owner(change: JudgedChange) -> _Owner:
 
 
 def _schema_of(change: JudgedChange) -> dependencies.Entity | None:
-    """Return the subject whose versions or configs changed; None for other changes."""
+    """Return the subject of the registry whose versions or configs changed; None for other changes."""
     entity = dependencies.changed_entity(change.place.about)
     if entity is None or entity.sort not in (dependencies.SCHEMAS, dependencies.SCHEMA_CONFIGS):
         return None
@@ -262,7 +278,9 @@ def _has_risk(change: JudgedChange) -> bool:
 
 
 def _is_done(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether a change is repaired by another one: as many controllers vote as leave a voter to spare."""
+    """Return whether a change of the voters needs no further step, because enough controllers vote now that one may
+    fail; False for other changes.
+    """
     if change.place.kind is not Kind.VOTER:
         return False
     voters = len(snapshot.quorum.voters) if snapshot.quorum is not None else 0
@@ -270,22 +288,25 @@ def _is_done(change: JudgedChange, snapshot: Snapshot) -> bool:
 
 
 class _Hit(NamedTuple):
-    """A symptom that a change explains."""
+    """A symptom that a change may explain."""
 
     symptom: triage_symptoms.Symptom
     by_rule: bool
-    """Whether a rule says that such a change causes such symptoms."""
+    """Whether a rule says that such a change causes symptoms of this name."""
     predicted: cause.Prediction
     is_near: bool
-    """Whether a rule says so, or the changed entity is the symptom's own, or one that it depends on directly."""
+    """Whether a rule says so, or the changed entity is the symptom's subject or one on which the subject depends
+    directly.
+    """
     rival: JudgedChange | None = None
-    """Another change of about the same time that may as well be the cause."""
+    """Another change at about the same time that is equally likely the cause; None if there is none."""
 
 
 class _Suffering(NamedTuple):
-    """The symptoms that changes of one owner explain.
+    """The symptoms that the changes of one owner explain.
 
     Attributes:
+        hit: the symptoms.
         by_rule: whether a rule attributes at least one of the symptoms to the changes.
         groups, connectors: the groups and connectors with the symptoms, sorted.
         predicted: the predictions of all these symptoms.
@@ -303,7 +324,7 @@ _UNHARMED = _Suffering()
 
 
 class _Hits:
-    """The symptoms that each change explains. found: id of the change -> its symptoms."""
+    """The symptoms that each change explains. found: id() of a change -> its symptoms."""
 
     def __init__(self, found: Mapping[int, Sequence[_Hit]]) -> None:
         self._found = found
@@ -311,8 +332,8 @@ class _Hits:
 
     @cached_property
     def near(self) -> Mapping[triage_symptoms.Subject, tuple[int, _Hit]]:
-        """The subjects with a symptom that a change of an entity near to it explains: the id of one such change, and
-        the symptom.
+        """Subject -> the id() of a change, and the symptom that it explains; only for changes that are near
+        (`_Hit.is_near`).
         """
         found: dict[triage_symptoms.Subject, tuple[int, _Hit]] = {}
         for change, mine in self._found.items():
@@ -325,8 +346,8 @@ class _Hits:
         return id(change) in self._found
 
     def of(self, parts: Iterable[JudgedChange]) -> _Suffering:
-        """Return the symptoms that changes of one owner explain. The result is remembered: for an owner of 10,000
-        groups it is computed once, not in each poll.
+        """Return the symptoms that the changes of one owner explain. The result is cached: for an owner of 10,000
+        groups it is not computed again in each poll.
         """
         which = tuple(id(part) for part in parts if part in self)
         if not which:
@@ -350,8 +371,8 @@ class _Hits:
 
 
 class _Made(NamedTuple):
-    """Changes of one owner between the same polls, and their effects: symptoms, topics that fell silent, and groups
-    that lost their commits.
+    """Changes of one owner between the same two polls, and their effects: symptoms, topics to which producers stopped
+    writing, and groups that lost their commits.
     """
 
     parts: tuple[JudgedChange, ...]
@@ -359,7 +380,7 @@ class _Made(NamedTuple):
     silent: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
-    """Topics that producers write to more slowly since, about as fast as a quota lets them."""
+    """Topics to which producers have written more slowly since, about as fast as a quota allows."""
 
     @property
     def at(self) -> datetime:
@@ -373,7 +394,7 @@ class _Made(NamedTuple):
 
     @property
     def has_effect(self) -> bool:
-        """Whether anything suffers from the changes."""
+        """Whether the changes have any effect that kac knows of."""
         return bool(self.suffers.hit or self.silent or self.lost or self.slower)
 
 
@@ -399,10 +420,11 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Claim]:
-    """Yield the changes that were taken back, and whose producers did not begin again: some end at the first error.
+    """Yield a claim for each change that was reverted, but after which producers did not start again: some end at the
+    first error.
 
     Args:
-        named: the topics that fell silent by a change that holds still.
+        named: the topics that became silent because of a change that is not reverted.
     """
     left = [each for each in silences(observations) if each.topic not in named] if observations.past.ended else []
     for change, ended in reversed(observations.past.ended):
@@ -417,10 +439,10 @@ def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Cla
 def _ended_at(
     observations: Observations, change: JudgedChange, ended: datetime, silent: Sequence[Silence]
 ) -> Iterator[str]:
-    """Yield the topics whose writes ended right after a change that was taken back since.
+    """Yield the topics to which producers stopped writing right after a change that has been reverted since.
 
     Args:
-        ended: the time at which it was taken back, UTC.
+        ended: the time at which the change was reverted, UTC.
         silent: the silent topics, the latest first.
     """
     own = change.place.about
@@ -476,7 +498,7 @@ def _claim_of_outlived(
 
 
 def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
-    """Return the failures of connectors that a change explains by a rule, each with the owner of the change."""
+    """Return symptom of a failed connector -> the owner of the change that explains it by a rule."""
     judged = observations.past.judged
     if not judged:
         return {}
@@ -492,17 +514,17 @@ def blamed(observations: Observations) -> Mapping[triage_symptoms.Key, object]:
 
 
 class Suspect(NamedTuple):
-    """A change right before a symptom of an entity that depends on the changed one."""
+    """A change right before a symptom of an entity that depends on the changed entity."""
 
     name: str
-    """The changed entity and the change, in few words."""
+    """The changed entity and the change, in a few words."""
     said: cause.Evidence
     by_rule: bool
     """Whether a rule says that such a change causes such symptoms."""
 
 
 def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Suspect | None:
-    """Return the change that may be why a subject's symptoms began; None if no change was near to it."""
+    """Return the change that may be the reason for a subject's symptoms; None if no near change is known."""
     judged = observations.past.judged
     if not judged:
         return None
@@ -516,8 +538,9 @@ def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Sus
 
 
 def _stands(made: _Made, observations: Observations) -> bool:
-    """Return whether changes are worth a row before anything suffers: they pass over or repeat records, have a risk, or
-    created a topic again; another client made them; and at least `KNOWN` has passed.
+    """Return whether changes are reported before they have an effect: they make groups pass over or repeat records,
+    have a risk, or created a topic again; another client than kac on this host made them; and at least `KNOWN` (3 s)
+    has passed.
     """
     snapshot = observations.last.snapshot
     if not any(
@@ -538,8 +561,8 @@ def _stands(made: _Made, observations: Observations) -> bool:
 
 
 def _lost_its_place(change: JudgedChange, observations: Observations) -> bool:
-    """Return whether a group that stays lost offsets of partitions that clients read for it, or may read: it has no
-    members. Offsets that go because their topic of all groups changed have that as their cause.
+    """Return whether a group without members lost offsets of partitions that clients read, or may read, for it. False
+    if the offsets went because the topic of all groups' offsets changed, which is a cause of its own.
     """
     about, snapshot = change.place.about, observations.last.snapshot
     group = snapshot.groups.get(about.name) if isinstance(about, changes.GroupTarget) else None
@@ -554,7 +577,7 @@ def _lost_its_place(change: JudgedChange, observations: Observations) -> bool:
 
 
 def _is_read_anew(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether a topic was deleted and made again, and a group has committed offsets in the new one since."""
+    """Return whether a topic was deleted and created again, and a group has committed offsets in the new topic."""
     about = change.place.about
     if not isinstance(about, changes.TopicTarget) or change.place.key != ID:
         return False
@@ -572,7 +595,14 @@ def _among(places: Set[tuple[str, int]], trend: LagTrend) -> Set[tuple[str, int]
 def _with_effects(
     parts: Sequence[JudgedChange], hits: _Hits, silent: Mapping[int, Sequence[str]], lost: Mapping[int, Sequence[str]]
 ) -> _Made:
-    """Return changes of one owner with their effects; only those with an effect, if any has one."""
+    """Return changes of one owner with their effects. If any of the changes has an effect, those without one are left
+    out.
+
+    Args:
+        hits: the symptoms that each change explains.
+        silent: id() of a change -> the topics that became silent because of it.
+        lost: id() of a change -> the groups that lost their commits by it.
+    """
     suffers = hits.of(parts)
     if any(map(_has_risk, parts)) and not suffers.by_rule:
         suffers = _UNHARMED  # the risk that the rule names is better evidence than the order in time
@@ -593,8 +623,8 @@ def _with_effects(
 
 
 def _restart_lately(parts: Sequence[JudgedChange], observations: Observations) -> bool:
-    """Return whether the brokers whose files changed restart, or came back a moment ago: the restart itself has the
-    symptoms of a line that clients meet when they connect again.
+    """Return whether the brokers whose files changed restart now, or came back a moment ago: the restart itself has the
+    same symptoms as a changed line that clients notice when they connect again.
     """
     now = observations.last.at
     if restarting(observations):
@@ -663,12 +693,12 @@ def _effects_of(change: JudgedChange) -> frozenset[str]:
 
 
 def _base(key: str) -> str:
-    """Return a key without its listener."""
+    """Return a key without the prefix of a listener."""
     return listener_base(key) or key
 
 
 def _needs_feature(change: JudgedChange) -> str:
-    """Return the type of the groups that work no more with a lower level of a feature; ``""`` for other changes."""
+    """Return the type of the groups that can't work with the lower level of a feature; ``""`` for other changes."""
     about = change.place.about
     if not isinstance(about, changes.FeatureTarget) or int(change.became or 0) >= int(change.was or 0):
         return ""
@@ -687,9 +717,7 @@ def _effects_of_size(change: JudgedChange) -> frozenset[str]:
 
 
 def _connects(change: JudgedChange) -> bool:
-    """Return whether a change is one of a broker's configs that decide which clients may connect, to one listener or to
-    all.
-    """
+    """Return whether a change of a broker's config may keep clients from connecting, to one listener or to all."""
     key = change.place.key
     is_brokers = isinstance(change.place.about, ConfigResource) and change.place.about.type == codes.BROKER
     if key in _OPENS and change.became is not None:
@@ -704,8 +732,8 @@ def _connects(change: JudgedChange) -> bool:
 
 
 def _near(change: JudgedChange) -> frozenset[str]:
-    """Return the names of the symptoms that a change may explain without a rule, because their subject depends on the
-    changed entity.
+    """Return the names of the symptoms that a change may explain only because their subject depends on the changed
+    entity.
     """
     is_new = change.was is None and change.place.kind in (Kind.SCRAM, Kind.TOPIC)
     is_by_rule = change.offsets or change.from_file or _ends_by_itself(change)
@@ -713,14 +741,14 @@ def _near(change: JudgedChange) -> frozenset[str]:
 
 
 def _ends_by_itself(change: JudgedChange) -> bool:
-    """Return whether a change is the end of a login at its time: clients that are connected go on."""
+    """Return whether a change is the end of a login that expired: connected clients are not affected."""
     about = change.place.kind.about
     return about.is_login and not about.by_requests
 
 
 def _lets_go(change: JudgedChange) -> bool:
-    """Return whether a change removes or raises a quota, a replication throttle or a limit of connections, or gives a
-    config a better value: no client falls behind because of the change.
+    """Return whether a change can't make clients slower: it removes or raises a quota, a replication throttle or a
+    limit of connections, or gives a config a better value.
     """
     key = _base(change.place.key)
     held, holds = change.held or change.was, change.holds or change.became
@@ -742,7 +770,9 @@ def _lets_go(change: JudgedChange) -> bool:
 
 
 def _limits_in(value: str, key: str) -> Mapping[str, float]:
-    """Return the limits of a value, those of overrides by address; empty if they can't be read."""
+    """Return address -> limit for a value with overrides by address, ``""`` -> limit for any other value; empty if the
+    value can't be parsed.
+    """
     some = (each.rpartition(":") for each in (items_of(value) if key.endswith(".overrides") else [value]))
     try:
         return {where: float(limit) for where, _, limit in some}
@@ -759,15 +789,17 @@ class _Candidate(NamedTuple):
 
     change: JudgedChange
     by_rule: frozenset[str]
-    """The names of the symptoms that a rule connects with the change."""
+    """The names of the symptoms that a rule says such a change causes."""
     near: frozenset[str]
-    """The names of the symptoms that are connected with the change only by the entity that they depend on."""
+    """The names of the symptoms that the change may explain only because their subject depends on the changed
+    entity.
+    """
     first: datetime
     last: datetime
     of_vacant: bool = False
-    """Whether only a group whose members left can suffer from the change, of all groups."""
+    """Whether the change affects, among groups, only those whose members have left."""
     of_type: str = ""
-    """The type of the groups that can suffer from the change; ``""`` for all."""
+    """The type of the groups that the change affects; ``""`` for all types."""
 
 
 def _candidate(change: JudgedChange) -> _Candidate:
@@ -796,8 +828,9 @@ def _hits(
     judged: Sequence[JudgedChange],
     observations: Observations,
 ) -> _Hits:
-    """Return change -> the symptoms that began right after it among those that depend on the changed entity. Each
-    symptom has one change, its most likely cause, which is found once, when the symptom or the change is new.
+    """Return change -> the symptoms that it explains: they began right after it, and their subjects depend on the
+    changed entity. Each symptom is attributed to its most likely change, which is determined once, when the symptom
+    or the change is new.
     """
     changed: dict[str, dict[str, list[_Candidate]]] = {}
     by_owner: dict[_Owner, list[_Candidate]] = {}
@@ -837,7 +870,9 @@ def _hits(
 
 
 def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
-    """Return the entity that a change is about: of a login that names its owner, this user."""
+    """Return the entity that a change concerns; for a login that names its owner, the owner. None if no symptom depends
+    on it.
+    """
     if change.place.kind.about.is_login and change.place.key:
         return dependencies.Entity(dependencies.USERS, change.place.key.removeprefix("User:"))
     return dependencies.changed_entity(change.place.about)
@@ -846,8 +881,8 @@ def _entity_of(change: JudgedChange) -> dependencies.Entity | None:
 def _by_trace(
     symptom: triage_symptoms.Symptom, snapshot: Snapshot, some: Iterable[tuple[int, Sequence[_Candidate]]]
 ) -> Iterator[tuple[int, Sequence[_Candidate]]]:
-    """Yield changes, without deletions of schemas whose absence a connector's trace does not name: the ids of deleted
-    versions still decode records.
+    """Yield the changes of `some`, with their distances, without deletions of schemas that the trace of the symptom's
+    connector does not name as missing: the ids of deleted versions still decode records.
     """
     subject = symptom.subject
     if subject.connector is None:
@@ -863,8 +898,9 @@ def _by_trace(
 
 
 def _if_joined(candidate: _Candidate, group: str | None, snapshot: Snapshot) -> _Candidate:
-    """Return the growth of a topic as a change that by a rule has the symptoms of a group, if the group also reads a
-    topic that has the former number of partitions still: joins need equal numbers. Other changes unchanged.
+    """Return a candidate for a group's symptom. The growth of a topic becomes a candidate by rule if the group also
+    reads a topic that has the former number of partitions: joins need equal numbers. Any other candidate is returned
+    unchanged.
     """
     return (
         candidate._replace(by_rule=candidate.near)
@@ -874,8 +910,8 @@ def _if_joined(candidate: _Candidate, group: str | None, snapshot: Snapshot) -> 
 
 
 def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
-    """Return the topic that needs as many partitions as a topic that was given more, as a group joins them or a Kafka
-    Streams application made it by the former number; ``""`` without one.
+    """Return the topic that needs as many partitions as a topic that was given more: a group joins them, or a Kafka
+    Streams application created it with the former number; ``""`` if there is none.
     """
     grown, lag = change.place.about, snapshot.lags.get(group)
     if (
@@ -896,7 +932,9 @@ def _joined_with(change: JudgedChange, group: str, snapshot: Snapshot) -> str:
 
 
 def _of_application(group: str, snapshot: Snapshot) -> Sequence[str]:
-    """Return the topics that a Kafka Streams application of this name made for itself; none for other groups."""
+    """Return the topics that the Kafka Streams application with this group's name created for itself; empty for other
+    groups.
+    """
     names, prefix = _made_by_applications(snapshot.topics), f"{group}-"
     first = bisect_left(names, prefix)
     return list(takewhile(lambda name: name.startswith(prefix), names[first:]))
@@ -904,18 +942,18 @@ def _of_application(group: str, snapshot: Snapshot) -> Sequence[str]:
 
 @remembered
 def _made_by_applications(topics: Mapping[str, Topic]) -> Sequence[str]:
-    """Return the names of topics as Kafka Streams gives them, sorted."""
+    """Return the topics whose names have the form that Kafka Streams gives to its own topics, sorted."""
     return sorted(filter(may_be_of_application, topics))
 
 
 class _Best(NamedTuple):
-    """The change that is most likely the cause of a symptom, and the distance of the changed entity."""
+    """The change that is most likely the cause of a symptom, and how near the changed entity is."""
 
     candidate: _Candidate
     is_near: bool
-    """Whether the changed entity is the symptom's own, or one that it depends on directly."""
+    """Whether the changed entity is the symptom's subject, or one on which the subject depends directly."""
     rival: _Candidate | None = None
-    """Another change that may as well be the cause."""
+    """Another change that is equally likely the cause; None if there is none."""
 
 
 def _best(
@@ -924,15 +962,16 @@ def _best(
     group: Group | None,
     some: Iterable[tuple[int, Sequence[_Candidate]]],
 ) -> _Best | None:
-    """Return the change that is most likely the cause of a symptom: changes with a rule for it come first, then those
-    with a risk, then for a group without members those that keep clients from connecting, then the nearest, then the
-    latest. Another change of about the same time is its rival if both have a rule, and are alike in the others: neither
-    is more likely because it is nearer. None if no change can be the cause.
+    """Return the change that is most likely the cause of a symptom; None if no change can be.
+
+    The order is: changes with a rule for the symptom; those with a risk; for a group without members, those that keep
+    clients from connecting; the nearest; the latest. Another change at about the same time is a rival if both have a
+    rule and neither is preferred by the risk or the kind: then the nearer one is not more likely.
 
     Args:
         since: the beginning of the symptom, UTC.
-        group: the group of the symptom, if it is known.
-        some: the changes that may be the cause, by their distance from the symptom's subject.
+        group: the group of the symptom; None if it is unknown.
+        some: the changes that may be the cause, each with its distance from the symptom's subject.
     """
     best: tuple[_Rank, _Candidate] | None = None
     alike: list[tuple[_Rank, _Candidate]] = []
@@ -972,14 +1011,14 @@ _Rank = tuple[bool, bool, bool, int, float]
 
 
 def _are_rivals(one: JudgedChange, other: JudgedChange) -> bool:
-    """Return whether two changes are of different kinds, and were made at about the same time. Of two configs, the
-    nearer one applies.
+    """Return whether two changes are of different kinds and were made at about the same time. Of two changes of
+    configs, only the nearer one can be in effect.
     """
     return one.place.kind is not other.place.kind and abs(one.at - other.at) <= TOGETHER
 
 
 def _stops_producers(change: JudgedChange) -> bool:
-    """Return whether brokers may refuse, or slow down, producers by a change."""
+    """Return whether brokers may refuse, or slow down, producers because of a change."""
     match change.place.kind:
         case Kind.CONFIG:
             return _connects(change) or bool(_refused(change))
@@ -991,8 +1030,8 @@ def _stops_producers(change: JudgedChange) -> bool:
 
 
 def _refused(change: JudgedChange) -> str:
-    """Return, as text, the requests of producers that brokers refuse because of a changed config, and took before;
-    ``""`` for none.
+    """Return, as text, the requests of producers that brokers refuse because of a changed config and accepted before;
+    ``""`` for other changes.
     """
     resource = change.place.about
     if not isinstance(resource, ConfigResource):
@@ -1019,8 +1058,9 @@ def _refused(change: JudgedChange) -> str:
 
 
 def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
-    """Return change -> the topics that producers wrote to until the change, and not since. Only changes that may stop
-    producers count. Each topic has one change: a change of the topic itself before others, then the latest one.
+    """Return id() of a change -> the topics to which producers wrote until the change, and not since. Only changes that
+    may stop producers count. Each topic is attributed to one change: to one of the topic itself if there is any,
+    else to the latest.
     """
     best: dict[str, tuple[bool, datetime, JudgedChange]] = {}
     for change in judged:
@@ -1059,8 +1099,8 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
 
 
 def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
-    """Yield the topics whose producers did not come back after a broker stopped since a change that clients meet when
-    they log in again.
+    """Yield the topics whose producers did not come back after a broker stopped, which happened after a change that
+    clients notice only when they log in again.
     """
     left = [interval.began for _, interval in observations.absences()]
     left += [each.at for each in observations.handed_over.values()]
@@ -1071,8 +1111,9 @@ def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]
 
 
 def _lost(judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
-    """Return the change that gave the offsets' topic more partitions -> the groups that lost their commits since,
-    because these groups belong to another partition now. Empty if the topic did not grow, or no group lost commits.
+    """Return id() of the change that gave the topic of committed offsets more partitions -> the groups that lost their
+    commits by it, because their commits belong to another partition now. Empty if the topic did not grow, or no
+    group lost commits.
     """
     grown = next((each for each in judged if each.place == _OFFSETS_TOPIC and each.was and each.became), None)
     if grown is None:
@@ -1143,11 +1184,13 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
 
 
 _RESCUED = timedelta(minutes=10)
-"""Time after an outage within which a change that may end it is taken for a rescue."""
+"""The time after the end of a problem within which a risky change may have ended it on purpose."""
 
 
 def _rescue(made: _Made, observations: Observations) -> str:
-    """Return the trouble that changes with a risk seem to relieve, on purpose; "" if none is known for one of them."""
+    """Return, as text, the problem that risky changes seem to have been made to relieve; ``""`` if there is none for
+    one of them.
+    """
     risky = () if made.has_effect else [each for each in made.parts if each.risks]
     found = [_relieved(each, observations) for each in risky]
     return found[0] if found and all(found) else ""
@@ -1173,13 +1216,15 @@ def _relieved(each: JudgedChange, observations: Observations) -> str:
 
 
 def _before(each: JudgedChange, intervals: Sequence[Interval]) -> Interval | None:
-    """Return the last interval of a trouble that began before a change, if it lasted until shortly before it."""
+    """Return the last interval of a problem that began before a change and lasted until shortly before it; None if
+    there is none.
+    """
     last = next((one for one in reversed(intervals) if one.began <= each.at), None)
     return last if last is not None and (last.ended is None or last.ended > each.after - _RESCUED) else None
 
 
 _RETENTION = {name: key for key in RETENTION for name in (key, *(each.name for each in TOPIC_SYNONYMS[key]))}
-"""Name of a topic or a broker -> the topic's key."""
+"""Name of a retention config of a topic or of a broker -> the name of the topic's config."""
 
 
 def _severity(made: _Made, certainty: Certainty, rescue: str, *, beside: bool) -> Severity:
@@ -1201,8 +1246,8 @@ def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.P
 
 
 def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
-    """Yield the evidence that links a change to its effect: the requests that brokers refuse because of it, the brokers
-    on which it differs, the errors of failed instances, and how a topic came back.
+    """Yield the evidence that connects changes with their effect: the requests that brokers refuse because of them, the
+    brokers on which configs differ, the errors of failed connectors, and how a deleted topic came back.
     """
     for each in made.parts:
         about, key = each.place.about, each.place.key
@@ -1244,7 +1289,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
 
 
 def _loads(topics: Iterable[str], former: Written, snapshot: Snapshot) -> Iterator[cause.Evidence]:
-    """Yield the load of topics before a quota and now."""
+    """Yield, as evidence, the write rate of topics before a quota was lowered and now."""
     for topic in topics:
         loads = former, written(snapshot.rates, snapshot.topics)
         before, now = (round(sum(rate for (name, _), rate in load.items() if name == topic)) for load in loads)
@@ -1263,8 +1308,8 @@ def _why_of_schema(name: str, snapshot: Snapshot) -> Iterator[cause.Evidence]:
 
 
 def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
-    """Return whether a client's request for its name probably created a deleted topic again: brokers create requested
-    topics, and the topic has their default number of partitions.
+    """Return whether a client's request for a deleted topic probably created it again: brokers create requested topics,
+    and this one has their default number of partitions.
     """
     about = change.place.about
     topic = snapshot.topics.get(about.name) if isinstance(about, changes.TopicTarget) else None
@@ -1275,7 +1320,9 @@ def _made_by_request(change: JudgedChange, snapshot: Snapshot) -> bool:
 
 
 def _is_block(made: _Made) -> bool:
-    """Return whether changes block a single user or client, and nothing suffers: operators do that on purpose."""
+    """Return whether changes block a single user or client without an effect on others: operators do that on
+    purpose.
+    """
     return not made.has_effect and all(
         isinstance(each.place.about, QuotaEntity)
         and any(part.name is not None for part in each.place.about.parts)
@@ -1285,7 +1332,9 @@ def _is_block(made: _Made) -> bool:
 
 
 def _is_deliberate(made: _Made, snapshot: Snapshot) -> bool:
-    """Return whether changes are probably a clean-up, or a block: nothing suffers, and no client used what is gone."""
+    """Return whether changes are probably a clean-up or a block: they have no effect, and no client used what was
+    removed.
+    """
     first = made.parts[0]
     if made.has_effect or first.skipped:
         return False
@@ -1299,14 +1348,14 @@ def _is_deliberate(made: _Made, snapshot: Snapshot) -> bool:
 
 
 def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
-    """Return the certainty that a change is the cause.
+    """Return the certainty that changes are the cause.
 
-    It is certain for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
-    change without an effect, which is reported for itself; possible for a clean-up or a block (`_is_deliberate`). It is
-    likely for offsets that were set ahead or are gone, for topics that fell silent or that a default quota slows down,
-    and for symptoms that a rule
-    attributes to the change if a rule of plans warned of it or the change is exact (`_is_exact`). Else it is possible,
-    by its time and place.
+    It is CERTAIN for a change of offsets, for commits that were lost with the growth of the offsets' topic, and for a
+    change without an effect, which is reported for itself. It is LIKELY for offsets that were set ahead or are gone,
+    for topics that became silent or that a default quota slows down, and for symptoms that a rule attributes to the
+    change if a rule of plans warned of it or the change is exact (`_is_exact`). It is POSSIBLE for a clean-up or a
+    block (`_is_deliberate`), for offsets that a member of the group set back, unless to the beginning, and for any
+    other change, which only its time and place connect with the symptoms.
     """
     first = made.parts[0]
     if first.waited is None and not first.again and (first.ahead or (first.is_lost and first.was_used)):
@@ -1324,13 +1373,13 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
 
 
 def _is_of_all(change: JudgedChange) -> bool:
-    """Return whether a change is one of a default quota, which all clients have that have no own one."""
+    """Return whether a change is one of a default quota, which applies to all clients without a quota of their own."""
     about = change.place.about
     return isinstance(about, QuotaEntity) and all(part.name is None for part in about.parts)
 
 
 _EXACT = frozenset({Kind.TOPIC, Kind.BROKER})
-"""Kinds of changes that affect their own subject, and no other."""
+"""Kinds of changes that affect only the changed entity itself."""
 
 
 def _is_of_connector(change: JudgedChange) -> bool:
@@ -1367,7 +1416,7 @@ _REQUESTS = {
     Kind.VOTER: "DescribeQuorum",
     Kind.SCHEMA: "GET /subjects",
 }
-"""The requests that show the changes of a kind, if the kind's part does not name it."""
+"""Kind of changes -> the requests that show them, if the kind's part of a snapshot does not name them."""
 
 
 def _source(change: JudgedChange) -> str:
@@ -1383,7 +1432,7 @@ def _source(change: JudgedChange) -> str:
 
 
 def _effect(made: _Made, standing: Sequence[str]) -> str:
-    """Return the effect of changes, for a title."""
+    """Return the effect of changes as text for a title."""
     first, more = made.parts[0], len({each.place.key if each.from_file else id(each) for each in made.parts}) - 1
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
     if first.offsets:
@@ -1410,7 +1459,7 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
 
 
 def _short(change: JudgedChange) -> str:
-    """Return a change in few words."""
+    """Return a change as text of a few words."""
     match change.place.kind:
         case Kind.TOPIC if change.place.key == ID:
             return "deleted and made again"
@@ -1507,7 +1556,7 @@ def _ways_back(made: _Made, observations: Observations) -> Iterator[cause.Next]:
 
 
 def _names(some: Iterable[_Hit]) -> list[str]:
-    """Return the names of what suffers, sorted."""
+    """Return the names of the entities with these symptoms, sorted."""
     subjects = (each.symptom.subject for each in some)
     return sorted({name for each in subjects if (name := each.group or each.topic or each.entity or each.connector)})
 
@@ -1548,7 +1597,7 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
 
 
 def _placed_back(change: JudgedChange, topic: str, snapshot: Snapshot) -> cause.Next:
-    """Return the step for a topic that has fewer replicas, or all of them in one rack."""
+    """Return the step for a topic that has fewer replicas after a change, or all of them in one rack."""
     was, became = (len((each or "").split(",")) for each in (change.was, change.became))
     if became < was:
         return cause.Next("give it the former number of replicas", f"replication topic {topic} {was}")
@@ -1559,7 +1608,7 @@ def _placed_back(change: JudgedChange, topic: str, snapshot: Snapshot) -> cause.
 
 
 def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Next | None:
-    """Return the step after a change of a topic itself; None if there is none."""
+    """Return the step after a change of a topic itself, such as its deletion; None if no step helps."""
     first = made.parts[0]
     if first.became is None and made.suffers.connectors:
         restarts = "; ".join(f"restart connector {name} failed" for name in made.suffers.connectors[:MOST_NAMED])
@@ -1592,7 +1641,7 @@ def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Nex
 
 
 def _mend_join(change: JudgedChange, topic: str, group: str, with_: str) -> cause.Next:
-    """Return the step for a group that needs a topic to have as many partitions as another one."""
+    """Return the step for a group that needs a topic with as many partitions as the topic `with_`."""
     if is_of_application(with_, group):
         return cause.Next(
             f"look at the log of {group}: if it ends because {with_} has invalid partitions, stop it and reset it "
@@ -1607,7 +1656,9 @@ def _mend_join(change: JudgedChange, topic: str, group: str, with_: str) -> caus
 
 
 def _needs_number(change: JudgedChange, group: str, with_: str) -> cause.Evidence:
-    """Return the evidence that a topic has the former number of partitions of another one, and why that matters."""
+    """Return the evidence that the topic `with_` has the former number of partitions of a grown topic, and why that
+    matters.
+    """
     text = (
         f"{with_} is of the Kafka Streams application {group}, and has {change.was} partitions: the application ends "
         "if they are fewer than its input has"
@@ -1618,7 +1669,9 @@ def _needs_number(change: JudgedChange, group: str, with_: str) -> cause.Evidenc
 
 
 def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
-    """Return a group that suffers from the growth of a topic, and the topic with which it may join that topic."""
+    """Return a group with symptoms after the growth of a topic, and the topic with which it may join that topic; None
+    if there is none.
+    """
     if made.parts[0].place.key != PARTITIONS:  # 10,000 groups may suffer from a quota
         return None
     found = ((group, _joined_with(made.parts[0], group, snapshot)) for group in made.suffers.groups)
@@ -1626,7 +1679,7 @@ def _joined(made: _Made, snapshot: Snapshot) -> tuple[str, str] | None:
 
 
 def _former_line(change: JudgedChange) -> str:
-    """Return the line of a broker's file before a change."""
+    """Return the line of a broker's file before a change, as text."""
     key = change.place.key
     if change.was == HIDDEN:
         return f"{key} as it was"
@@ -1634,13 +1687,13 @@ def _former_line(change: JudgedChange) -> str:
 
 
 def _brokers_of(parts: Iterable[JudgedChange]) -> str:
-    """Return the brokers of changes as text."""
+    """Return the brokers on which changes were made, as text."""
     names = list(dict.fromkeys(each.place.about.name for each in parts if isinstance(each.place.about, ConfigResource)))
     return f"{'broker' if len(names) == 1 else 'brokers'} {', '.join(names)}"
 
 
 def _position_lost(change: JudgedChange) -> cause.Next:
-    """Return the step that restores the offsets that disappeared with a group: kac saw them before."""
+    """Return the step that commits again the offsets that disappeared with a group; kac saw them before."""
     offsets = [f"{topic}/{number} to {was:,}" for (topic, number), (was, _) in sorted(change.offsets.items())]
     when = "without members" if change.skipped else "before its next member starts"
     return cause.Next(
@@ -1661,7 +1714,9 @@ _LOOK_FOR_A_SEEK = cause.Next(
 
 
 def _offsets_back(change: JudgedChange, group: str, observations: Observations) -> cause.Next:
-    """Return the step for a group whose offsets were set: brokers take offsets only of a group without members."""
+    """Return the step that sets a group's offsets to the former ones. Brokers accept that only while the group has no
+    members.
+    """
     known = observations.last.snapshot.groups.get(group)
     moved = {where: was for where, (was, now) in sorted(change.offsets.items()) if now >= 0 or change.is_lost}
     if known is not None and known.is_vacant and observations.last.at - change.at >= STAYS:

@@ -1,4 +1,4 @@
-"""Causes in Connect: failed connectors and tasks, workers that are gone, tasks without a worker, dead letters."""
+"""Causes in Kafka Connect: failed connectors and tasks, workers that are gone, tasks without a worker, dead letters."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from console.triage.observations import Observations, earliest
 from console.triage.symptoms import Subject, Symptom
 
 RESTARTED = timedelta(minutes=10)
-"""The time after a restart in which a failure shows that another restart would not help."""
+"""The time after a restart of a connector within which a new failure shows that another restart would not help."""
 RESTARTS = timedelta(seconds=90)
-"""Maximum time for which a restarting worker does not answer: it loads its plugins, and joins its cluster."""
+"""Maximum time for which a worker that restarts does not answer: it loads its plugins and joins its cluster."""
 BALANCES = timedelta(seconds=60)
 """Maximum time for which a rebalance leaves tasks without a worker."""
 DELAYED = timedelta(minutes=6)
-"""Maximum time for which tasks are without a worker after one left: they wait for its return during
-scheduled.rebalance.max.delay.ms, 5 minutes by default."""
+"""Maximum time for which tasks are without a worker after a worker left: they wait for its return for
+scheduled.rebalance.max.delay.ms, 5 minutes by default.
+"""
 PAUSED_LONG, WAITED = timedelta(minutes=10), 30.0
 """The time after which a paused connector is no work of a moment, and may be forgotten; and the seconds for which
 records have to wait for it."""
 MOST_NAMED = 3
-"""Maximum number of connectors, and of instances, that are named individually."""
+"""Maximum number of connectors, and of instances, that a text names."""
 _STATES = "GET /connectors?expand=status"
 _LONGEST_REASON = 120
 
@@ -78,7 +79,7 @@ _ADVICE: Sequence[tuple[re.Pattern[str], str]] = (
         "look at the file or the disk that the reason names, on its worker",
     ),
 )
-"""Pattern of a reason -> the advice; the first pattern that matches counts."""
+"""Pattern of a failure's reason -> the advice; the first pattern that matches counts."""
 _ELSE = "look at the reason, and at the log of its worker"
 
 
@@ -98,8 +99,8 @@ def _failed_tasks(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _by_reason(observations: Observations) -> Iterable[list[connectors.Failed]]:
-    """Return the failed instances of the last poll, those of a Connect cluster with the same reason together, unless
-    a change is the cause of some of them.
+    """Return lists of the connectors and tasks that have failed. A list has those of one Connect cluster with the same
+    reason; failures that a change explains are in lists of their own.
     """
     blamed = changed.blamed(observations)
     found: dict[tuple[str, str, object], list[connectors.Failed]] = {}
@@ -191,7 +192,9 @@ def _failure_steps(
 
 
 def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) -> Mapping[str, tuple[datetime, str]]:
-    """Return the connectors that failed again after a restart of this host's journal, with its time and its author."""
+    """Return connector -> the time (UTC) and the author of a restart in this host's journal after which it failed
+    again.
+    """
     found = {}
     for each in mine:
         known = observations.last.facts.restarts.get(each.connector)
@@ -203,7 +206,9 @@ def _restarted(observations: Observations, mine: Sequence[connectors.Failed]) ->
 
 
 def _of_mirrors(observations: Observations, names: Iterable[str]) -> tuple[cause.Prediction, ...]:
-    """Return the predicted symptoms of the flows of these connectors, as far as they are MirrorMaker's."""
+    """Return predictions of the symptoms of the flows that these connectors copy, if they are connectors of
+    MirrorMaker.
+    """
     wanted = frozenset(names)
     flows = (each for each in observations.last.snapshot.mirrors.values() if not wanted.isdisjoint(each.connectors))
     subjects = (symptoms.mirror_subject(each.name) for each in flows)
@@ -271,7 +276,9 @@ def _answering(cluster: ConnectCluster) -> str:
 def _of_tasks(
     observations: Observations, cluster: ConnectCluster, workers: Iterable[str]
 ) -> Iterator[cause.Prediction]:
-    """Yield predictions for the instances of workers: the tasks are unassigned, and the groups of sinks fall behind."""
+    """Yield predictions for the connectors and tasks of workers that are gone: tasks are unassigned, and groups of
+    sinks fall behind.
+    """
     gone = frozenset(workers)
     names = [
         connect.full_name(cluster.name, each.name)
@@ -283,8 +290,8 @@ def _of_tasks(
 
 
 def _waiting(observations: Observations, cluster: ConnectCluster) -> list[Symptom]:
-    """Return the symptoms of a cluster's connectors with instances that no worker has had for longer than a rebalance
-    takes.
+    """Return the symptoms of a cluster's connectors that have instances which no worker has run for longer than a
+    rebalance takes.
     """
     return [
         each
@@ -295,7 +302,9 @@ def _waiting(observations: Observations, cluster: ConnectCluster) -> list[Sympto
 
 
 def _left(observations: Observations, cluster: ConnectCluster) -> Iterator[cause.Claim]:
-    """Yield one claim for the workers that left the cluster and are not in the settings, if instances wait for them."""
+    """Yield one claim for all workers that left the cluster and are not in the context's settings, if instances wait
+    for a worker.
+    """
     configured = {connectors.worker_id(each) for each in cluster.workers}
     left = sorted(connectors.left_workers(cluster) - configured)
     waiting = _waiting(observations, cluster) if left else []
@@ -427,8 +436,8 @@ _WAITS = (symptoms.LAG_GROWS, symptoms.COMMITS_LATER, symptoms.COMMIT_STANDS_STI
 
 
 def _is_forgotten(observations: Observations, symptom: Symptom, name: str, waits: Sequence[str]) -> bool:
-    """Return whether another client than this host's paused a connector a while ago, while kac watched, and records
-    have waited for its group since.
+    """Return whether another client than kac on this host paused a connector a while ago, while kac watched, and its
+    records have waited since.
 
     Args:
         waits: the groups of the connector for which records wait.
@@ -484,7 +493,7 @@ def _dead_letters(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def of_sinks(claims: Sequence[cause.Claim], observations: Observations) -> list[cause.Claim]:
-    """Return the claims with the connector added to those that are about the group of a sink."""
+    """Return the claims; to each that is about the group of a sink connector, the connector is added."""
     snapshot = observations.last.snapshot
     known = connectors.sinks(snapshot.connect, snapshot.configs) if snapshot.connect else {}
     if not known:
@@ -498,10 +507,10 @@ def of_sinks(claims: Sequence[cause.Claim], observations: Observations) -> list[
 
 
 def _named(claim: cause.Claim, sinks: Sequence[connectors.Placed], group: Group | None) -> cause.Claim:
-    """Return a claim about a group with the sinks that read with it.
+    """Return a claim about a group, extended by the sink connectors that read with the group.
 
     Args:
-        group: the group; None if it is gone.
+        group: the group; None if it does not exist any more.
     """
     name, sink = f"group {claim.subject.group}", sinks[0]
     running, tasks = len(sink.connector.tasks_in(connect.RUNNING)), len(sink.connector.tasks)

@@ -1,4 +1,4 @@
-"""The troubles of this console itself: a quota that delays its answers, and brokers that refuse its login."""
+"""Causes that concern kac itself: a quota that delays its requests, and brokers that refuse its login."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from console.triage.observations import Observations
 from console.triage.symptoms import BROKER_SILENT, CONSOLE_THROTTLED, Subject
 
 KEYS = ("request_percentage", "consumer_byte_rate")
-"""Quotas that may delay this console's requests: all of its requests, or its fetches of records."""
+"""Keys of quotas that may delay kac's requests: all of them, or its fetches of records."""
 MOST_PARTS = 4
-"""Maximum number of late parts that a row names."""
+"""Maximum number of late parts that a text names."""
 HERE = Subject(entity="this console")
 
 

@@ -1,5 +1,5 @@
-"""Causes that only controllers report while brokers are down: the stopped brokers, the one to start first, and a
-reformatted voter.
+"""Causes that only controllers show while brokers are down: the stopped brokers, the one to start first, and a voter
+whose storage was formatted again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from console.triage import cause, symptoms
 from console.triage.observations import Observations
 
 TOGETHER_MS = 2_000
-"""Maximum milliseconds between the stops of brokers that count as stopped together: several fetches."""
+"""Maximum milliseconds between the last fetches of brokers that count as stopped together."""
 
 
 def _controller_down(observations: Observations) -> Iterator[cause.Claim]:
@@ -56,7 +56,7 @@ def _votes(voters: int) -> str:
 
 
 def _stopped(observations: Observations) -> tuple[list[QuorumReplica], bool]:
-    """Return the brokers that no longer follow the log, and whether no other broker does."""
+    """Return the brokers that do not follow the metadata log any more, and whether no broker follows it."""
     snapshot = observations.last.snapshot
     quorum = snapshot.quorum
     if quorum is None or not snapshot.cluster.controllers:
@@ -94,7 +94,9 @@ def _broker_stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _fetched_last(replica: QuorumReplica) -> datetime | None:
-    """Return a replica's last fetch time, by the leader's clock; None for a time outside the calendar."""
+    """Return the time of a replica's last fetch by the leader's clock, UTC; None if the time is outside the
+    calendar.
+    """
     return time_of(replica.last_fetch_ms)
 
 
@@ -105,7 +107,9 @@ def _last(replica: QuorumReplica) -> str:
 
 
 def _all_stopped(observations: Observations, stopped: list[QuorumReplica]) -> cause.Claim:
-    """Return the claim that no broker runs. The one that stopped last was in most ISRs, so it should start first."""
+    """Return the claim that no broker runs. It recommends to start first the broker that stopped last, which is in most
+    ISRs.
+    """
     latest = sorted(stopped, key=lambda each: each.last_fetch_ms, reverse=True)
     ids = [each.id for each in latest]
     together = [each.id for each in latest if each.last_fetch_ms > latest[0].last_fetch_ms - TOGETHER_MS]

@@ -1,5 +1,5 @@
-"""Causes in the coordinators' topics: partitions without a leader. Lint finds coordinators' topics that can't be
-created.
+"""Causes in the coordinators' topics: partitions without a leader. That such a topic can't be created is a finding of
+lint.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from console.triage.observations import Observations, earliest
 
 
 def _coordinators(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the claims that a single broker's absence does not explain: groups and transactions are stuck, also those
-    of other brokers.
+    """Yield a claim for each partition of a coordinators' topic without a leader; one for the topic if it has more than
+    `FEW` such partitions. The absence of a single broker does not explain the effect: groups and transactions on
+    other brokers are stuck, too.
     """
     by_topic: dict[str, list[symptoms.Symptom]] = {}
     for symptom in observations.of(symptoms.COORDINATOR_LEADERLESS):
@@ -33,7 +34,7 @@ _UNABLE = {
     TRANSACTIONS: "its transactional producers can't begin or end a transaction",
     SHARES: "its share groups can't read",
 }
-"""Coordinators' topic -> the effect on its clients."""
+"""Coordinators' topic -> the effect on clients, as text, if it is not available."""
 
 
 def _coordinator(observations: Observations, some: list[symptoms.Symptom], subject: symptoms.Subject) -> cause.Claim:

@@ -1,5 +1,5 @@
-"""Causes in the requests that brokers refuse to this console: a broker that decides about access otherwise than the
-others, and rights that the console lacks. Pure.
+"""Causes in requests of kac that brokers refuse: a broker that decides differently from the others, and rights that kac
+lacks. Pure.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from console.triage.observations import Observations, earliest
 from console.triage.restarts import restarting
 
 CAME = timedelta(seconds=20)
-"""The time after a broker's return in which it may refuse requests because it does not know all ACLs yet."""
+"""The time after a broker's return within which it may refuse requests because it has not read all ACLs yet."""
 ROLLS = timedelta(minutes=30)
-"""The time after the return of other brokers in which a broker that was not restarted may only wait for its turn in a
-rolling restart that changes all files."""
+"""The time after the return of other brokers within which a broker that was not restarted may only be waiting for its
+turn in a rolling restart that changes all files.
+"""
 _OWN = frozenset({Part.LOG_DIRS, Part.CONFIGS})
-"""The parts that each broker answers for itself."""
+"""The parts for which each broker itself decides about the access."""
 
 
 def _refusing(observations: Observations) -> dict[int, tuple[str, ...]]:
-    """Return broker -> its errors, for brokers that refuse this console their log directories and their configs, while
-    more of the brokers allow it both.
+    """Return broker -> its errors, for brokers that refuse kac both their log directories and their configs, while a
+    majority of the brokers allows both.
     """
     snapshot = observations.last.snapshot
     refused: dict[str, dict[str, str]] = {}
@@ -58,8 +59,8 @@ def _is_refusal(name: str) -> bool:
 
 
 def _apart(observations: Observations) -> dict[int, tuple[str, ...]]:
-    """Return broker -> its errors, for the brokers of `_refusing` that decide about access otherwise for long: they are
-    up, know the newest metadata, which has the ACLs, and do not wait for their turn in a rolling restart.
+    """Return broker -> its errors, for those of `_refusing` whose decisions have differed for long: they are up, have
+    the newest metadata with the ACLs, and do not wait for their turn in a rolling restart.
     """
     refusing, poll = _refusing(observations), observations.last
     if not refusing:
@@ -78,7 +79,7 @@ def _apart(observations: Observations) -> dict[int, tuple[str, ...]]:
 
 
 def _otherwise(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that refuse what the others allow: the lists that decide about it are in each broker's own file."""
+    """Yield a claim for brokers that refuse what the others allow: each broker's own file has the lists that decide."""
     poll = observations.last
     refusing = _apart(observations)
     if not refusing:
@@ -131,7 +132,9 @@ def _otherwise(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _denied(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the requests that brokers deny to kac: not a problem of the cluster, but a limit of the diagnosis."""
+    """Yield a claim for requests that brokers deny to kac. It is not a problem of the cluster, but limits the
+    diagnosis.
+    """
     parts: dict[str, list[str]] = {}
     remedies: dict[str, str] = {}
     told = {f"broker {each}" for each in _apart(observations)}

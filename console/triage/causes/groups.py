@@ -1,4 +1,6 @@
-"""Causes in groups: stopped, stuck, slow, rebalancing, committed outside the log, without a coordinator."""
+"""Causes in groups: stopped, stuck, slow or rebalancing groups, commits outside of the log, groups without a
+coordinator.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ from console.triage.stopped_before import StoppedBefore, stopped_before
 from console.triage.waiting import is_held, waits
 
 LONGEST_BATCH = 310.0
-"""Seconds for which a member may work on a batch and commit nothing: the default of max.poll.interval.ms, with a
-margin. One that works for longer is put out of its group."""
+"""Seconds for which a member may work on a batch without a commit: the default of max.poll.interval.ms with a margin. A
+member that works for longer is removed from its group.
+"""
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """The number of rebalances that counts as high, and the recent period in which they are counted: a group that was calm
 for longer is well. A deployment causes as many, because each member leaves and joins."""
@@ -43,29 +46,38 @@ DEPLOYS, EACH = timedelta(minutes=5), 2
 """The time of a deployment in which members leave and join one after the other, and its number of rebalances per
 member."""
 LATE = 1.5
-"""Factor of the longest pause between two commits so far; a commit after a longer pause is late."""
+"""Factor of the longest pause between two commits so far, above which a pause counts as late."""
 COMMITS = 2.0
-"""Minimum seconds of a pause between commits: a shorter one than the interval of polls can't be measured."""
+"""Minimum length in seconds of a pause between commits that counts: pauses shorter than the interval of polls can't be
+measured.
+"""
 RESTS = 6.0
-"""Seconds without a commit after which a group rests: the default of auto.commit.interval.ms with a margin."""
+"""Seconds without a commit after which a group counts as resting: the default of auto.commit.interval.ms with
+a margin.
+"""
 LASTS = 4.0
-"""Seconds of growing lag that are longer than a burst of records."""
+"""Seconds for which a lag has to grow to be more than a burst of records."""
 BEHIND = 10.0
-"""Seconds that records have to wait before a growing lag is a trouble: most consumers commit every five seconds."""
+"""Seconds that records have to wait before a growing lag counts as a problem: most consumers commit every five
+seconds.
+"""
 UNEVEN, UNEVEN_OF = 0.8, 3
 """The share of a topic's new records above which one partition is uneven, and the minimum number of the topic's
 partitions."""
 ALONE = 2
 """Minimum number of partitions, each with its own member, for a remark that more members would not help."""
 AWAY = 30.0
-"""Seconds without a commit after which a group without members is a trouble: restarting its consumers takes less."""
+"""Seconds without a commit after which a group without members counts as stopped: a restart of its consumers takes
+less.
+"""
 SESSION = 45.0
-"""Seconds for which a static member may be away to start again: the default of session.timeout.ms."""
+"""Seconds for which a static member may be away during its restart: the default of session.timeout.ms."""
 FIRST_CYCLE = 900.0
-"""Seconds without a commit after which a group is stopped that reads now and then, as far as kac knows: it saw no whole
-pause of it. Flink's checkpoints are often 5 or 10 minutes apart."""
+"""Seconds without a commit after which a group that works only from time to time counts as stopped, if kac has not seen
+one of its pauses completely. Checkpoints of Flink are often 5 or 10 minutes apart.
+"""
 SERVES = timedelta(minutes=30)
-"""The time after which members that came are a service: a job that ends earlier comes again."""
+"""Minimum time for which members have to be there to count as a service; a job that ends earlier will start again."""
 STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
 """The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
 before records arrive that shows such a group."""
@@ -78,10 +90,10 @@ FRUITLESS, CYCLES, YOUNG = 30.0, 3.0, timedelta(seconds=60)
 """The minimum seconds without a commit in which rebalances were fruitless, as seconds and as intervals of the group's
 commits; and the age of a group whose members still start."""
 LOOPS = 2
-"""Minimum number of departures of members in that time."""
+"""Minimum number of departures of a member with the same client id and host that count as a loop."""
 
 EXAMINED = 20
-"""Maximum number of slow groups that are examined further."""
+"""Maximum number of slow groups for which further evidence is searched."""
 
 _START = cause.Next(
     "start its consumers; if they run, look at their logs: no API names clients that brokers refuse, or that give up"
@@ -108,13 +120,17 @@ def _lag(trend: LagTrend) -> cause.Evidence:
 
 
 def _ago(observations: Observations, trend: LagTrend, seconds: float) -> datetime | None:
-    """Return the beginning of a state that has lasted for so many seconds; None if that was before the first poll."""
+    """Return the beginning of a state that has lasted for so many seconds, UTC; None if it began before the
+    first poll.
+    """
     at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
     return at if at > observations.began else None
 
 
 def _rests(trend: LagTrend) -> bool:
-    """Return whether no offset was committed for longer than usual, as far as commits were seen."""
+    """Return whether a group has committed no offset for longer than between its usual commits, as far as kac saw
+    commits.
+    """
     now = trend.last.at
     moved = ((each.moved, each.pause) for each in trend.standing.values())
     return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
@@ -221,8 +237,9 @@ def _lately(observations: Observations) -> Iterator[StoppedBefore]:
 def _refusals(observations: Observations) -> tuple[cause.Evidence, ...]:
     """Return, as evidence, the limits of brokers that keep usual consumers from joining a classic group."""
     snapshot = observations.last.snapshot
-    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
-    texts = (each for broker in brokers for each in contradictions(snapshot, broker, (LEAST_SESSION, LONGEST_SESSION)))
+    known = (snapshot.configs.get(broker_resource(each.id)) for each in snapshot.cluster.brokers)
+    keys = LEAST_SESSION, LONGEST_SESSION
+    texts = (each.text for configs in known if configs is not None for each in contradictions(configs, keys))
     return tuple(cause.Evidence(each, "DescribeConfigs") for each in dict.fromkeys(texts))
 
 
@@ -237,7 +254,9 @@ _ADMIT = cause.Next(
 
 
 def _successors(observations: Observations, vacant: Sequence[Reading]) -> Mapping[str, str]:
-    """Return group -> the new group to which its last members went, for groups without members that have one."""
+    """Return group without members -> the new group in which its last members are now; groups without such a new group
+    are missing.
+    """
     members = observations.past.members
     new = memberships.newcomers(members, observations.last.snapshot) if vacant else {}
     found: dict[str, str] = {}
@@ -255,7 +274,7 @@ _BY_ITSELF = cause.Evidence("it had no member while offsets were committed", "Li
 
 
 def _had_members(observations: Observations, reading: Reading, trend: LagTrend) -> bool:
-    """Return whether a group without members had some, as far as kac saw."""
+    """Return whether kac saw that a group without members had some before."""
     name = reading.group.name
     return (
         name in observations.last.snapshot.had_members
@@ -265,8 +284,9 @@ def _had_members(observations: Observations, reading: Reading, trend: LagTrend) 
 
 
 def _is_over(members: memberships.Memberships, reading: Reading, trend: LagTrend, *, is_job: bool) -> bool:
-    """Return whether a group without members has rested for longer than between two of its runs. kac knows no whole
-    pause in the first cycle of a job that comes and goes, or that commits only at its checkpoints.
+    """Return whether a group without members has rested for longer than it usually does between two runs. Its usual
+    pauses are unknown in the first cycle of a job that runs from time to time, or that commits only at its
+    checkpoints.
 
     Args:
         is_job: whether the group never had a member.
@@ -282,8 +302,8 @@ def _is_over(members: memberships.Memberships, reading: Reading, trend: LagTrend
 
 
 def _may_yet_start(observations: Observations, group: str, left: Left | None, trend: LagTrend) -> bool:
-    """Return whether something may start consumers for the records that have just begun to arrive: the group had no
-    member before, as one that an autoscaler keeps at zero, and no client committed for it.
+    """Return whether consumers may still start for the records that have just begun to arrive: the group had no member
+    before, as with an autoscaler that stops all consumers of an idle topic, and no client committed for it.
     """
     since = observations.since(symptoms.Symptom(symptoms.LAG_GROWS, symptoms.Subject(group=group)))
     if since is None or observations.last.at - since >= STARTS:
@@ -294,7 +314,7 @@ def _may_yet_start(observations: Observations, group: str, left: Left | None, tr
 
 
 def _last_members(left: Left | None) -> cause.Evidence | None:
-    """Return, as evidence, the last members of a group that has none; None if kac did not see them leave."""
+    """Return, as evidence, the last members of a group that has none now; None if kac did not see them leave."""
     if left is None:
         return None
     return cause.Evidence(
@@ -304,8 +324,8 @@ def _last_members(left: Left | None) -> cause.Evidence | None:
 
 
 def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
-    """Return the step to look at a sink connector: Kafka Connect names its group and client ids after it. None if the
-    last members of the group were not tasks of a sink, or are unknown.
+    """Return the step to look at a sink connector, which the names of its group and client ids show. None if the last
+    members of the group were not tasks of a sink, or are unknown.
     """
     connector = group.removeprefix(OF_SINK)
     if (
@@ -321,7 +341,7 @@ def _look_at_sink(group: str, left: Left | None) -> cause.Next | None:
 
 
 def _stood(trend: LagTrend) -> timedelta:
-    """Return the time since the last commit of a group, as far as one was seen."""
+    """Return the time since the last commit of a group; zero if kac saw no commit."""
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     return timedelta(seconds=trend.last.at - max(moved)) if moved else timedelta(0)
 
@@ -332,8 +352,11 @@ def _has_just_committed(trend: LagTrend) -> bool:
 
 
 def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> cause.Evidence | None:
-    """Return, as evidence, the absence of a broker that began about at the last commit of a group without members; None
-    if there is none. absences: the result of `Observations.absences`.
+    """Return, as evidence, the absence of a broker that began at about the last commit of a group without members; None
+    if there is none.
+
+    Args:
+        absences: the result of `Observations.absences`.
     """
     moved = [each.moved for each in trend.standing.values() if each.moved is not None]
     last = datetime.fromtimestamp(max(moved), UTC) if moved else None
@@ -349,7 +372,9 @@ def _broker_away(absences: Sequence[tuple[int, Interval]], trend: LagTrend) -> c
 
 
 def _stuck(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield partitions whose commit does not move while records arrive, although a member reads them or others."""
+    """Yield a claim for partitions whose committed offset does not move while records arrive, although the group has
+    members.
+    """
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
         group, trend = reading.group, reading.trend
         if trend is None:
@@ -381,9 +406,9 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _outlasted(observations: Observations, reading: Reading) -> int:
-    """Return the number of rebalances since a group's only stuck partition stopped moving; 0 if they are fewer than
-    `OFTEN`, or no other partition moved. Probably each member that gets the partition ends at the same record, which
-    begins the next rebalance.
+    """Return the number of rebalances since the only stuck partition of a group stopped moving; 0 if there were fewer
+    than `OFTEN`, or if no other partition moved. Probably each member that gets the partition fails at the same
+    record, which causes the next rebalance.
     """
     trend = reading.trend
     if trend is None or len(trend.stuck) != 1:
@@ -398,16 +423,20 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
 
 
 def _are_replaced(departures: Sequence[Departure], place: Place, since: float) -> bool:
-    """Return whether as many members left that did not have a partition as members that had it, as in a deployment:
-    then the record at which it stands probably ended none of them. since: the time since which it stands, Unix seconds.
+    """Return whether at least as many members without a partition left as members with it, as in a deployment: then the
+    record at which the partition stands probably was not the reason.
+
+    Args:
+        place: the partition.
+        since: the time since which it does not move, Unix seconds.
     """
     had = [place in each.held for each in departures if each.held is not None and each.at.timestamp() > since]
     return bool(had) and had.count(False) >= max(1, had.count(True))
 
 
 def _may_work(group: Group, trend: LagTrend, row: PartitionLag, still: float) -> bool:
-    """Return whether a member may work on a long batch, which it commits at its end: no rhythm of its commits was
-    seen, and brokers would not have put it out yet.
+    """Return whether a member may be working on a long batch, which it commits at the end: kac has not seen how often
+    it commits, and brokers would not have removed it from the group yet. still: the seconds since the last commit.
     """
     mine = [
         trend.standing[each.topic, each.partition] for each in trend.last.lag.partitions if each.member == row.member
@@ -416,7 +445,7 @@ def _may_work(group: Group, trend: LagTrend, row: PartitionLag, still: float) ->
 
 
 def _of_whole_members(rows: Mapping[Place, PartitionLag], stuck: frozenset[Place]) -> list[list[PartitionLag]]:
-    """Return a list of partitions for each member that has several partitions, all of them stuck."""
+    """Return a list of partitions for each member that has several partitions all of which are stuck."""
     held: dict[str, list[PartitionLag]] = {}
     for row in rows.values():
         if row.member:
@@ -507,11 +536,11 @@ def _reader(group: Group, row: PartitionLag) -> cause.Evidence | None:
 def _steps_of_stuck(
     row: PartitionLag, group: str, suspect: changed.Suspect | None, outlasted: int | None
 ) -> Iterator[cause.Next]:
-    """Yield the steps for a partition that stands still.
+    """Yield the steps for a partition whose committed offset does not move.
 
     Args:
-        suspect: the change that may be the reason, if any.
-        outlasted: the number of rebalances that the stop outlasted, if a single record may be the reason; else None.
+        suspect: the change that may be the reason; None if there is none.
+        outlasted: the number of rebalances since it stopped, if a single record may be the reason; else None.
     """
     yield cause.Next(
         "look at the record: the committed one, or one of those after it in its batch",
@@ -532,8 +561,8 @@ def _steps_of_stuck(
 def _member_stands(
     observations: Observations, group: Group, trend: LagTrend, rows: Sequence[PartitionLag]
 ) -> cause.Claim:
-    """Return the claim that a member commits nothing, while others of its group do. rows: the partitions of
-    the member.
+    """Return the claim that one member commits nothing while other members of its group do. rows: the partitions of the
+    member.
     """
     known = {each.member_id: each for each in group.members or ()}.get(rows[0].member)
     who = f"{known.client_id}@{known.host.removeprefix('/')}" if known is not None else rows[0].member
@@ -583,7 +612,9 @@ def _member_stands(
 
 
 def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield groups with members that have committed nothing while records arrive."""
+    """Yield one possibility if there are groups whose members have committed nothing while records arrive: it names the
+    first group and the number of the others.
+    """
     poll = observations.last
     held = {
         group
@@ -600,14 +631,14 @@ def _waits_for_commits(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _rebalanced(intervals: Sequence[Interval], trend: LagTrend) -> bool:
-    """Return whether members joined or left within the polls of the trend: meanwhile no member reads."""
+    """Return whether members joined or left between the polls of the trend: no member reads during a rebalance."""
     last = intervals[-1].ended if intervals else None
     return bool(intervals) and (last is None or last.timestamp() > trend.base.at)
 
 
 def _falls_behind(trend: LagTrend, since: datetime) -> bool:
-    """Return whether the lag grows in the partitions whose offsets are still committed at the usual intervals. The last
-    commit of a newly stuck partition is from before the growth, so its lag does not count.
+    """Return whether the lag grows even without the partitions that are newly stuck: only partitions whose offsets are
+    still committed at the usual intervals count. since: the beginning of the growth, UTC.
     """
     rates = []
     for at, each in trend.partitions.items():
@@ -629,7 +660,7 @@ class _Uneven(NamedTuple):
 
 
 def _uneven(trend: LagTrend) -> _Uneven | None:
-    """Return the partition that gets most of the records that arrive for a group; None if they are spread."""
+    """Return the partition that gets most of the new records for a group; None if several partitions share them."""
     before = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
     came: dict[str, dict[int, int]] = {}
     for each in trend.last.lag.partitions:
@@ -695,9 +726,11 @@ def _slow_group(
 
     Args:
         symptom: the symptom of the growing lag.
-        lagged, rebalanced_at: the intervals in which the lag grew, and in which members joined or left; None for none.
-        left: the members that it lost.
-        watched: time of the first poll, UTC.
+        lagged, rebalanced_at: the intervals in which the lag grew, and in which members joined or left; None without
+            any.
+        had_members: whether the group had members before.
+        left: the members that left and were not replaced; None without any.
+        watched: the time of the first poll, UTC.
     """
     if reading is None or reading.trend is None:
         return None
@@ -771,11 +804,11 @@ _LOOK_AT_WORK = (
 
 
 def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ...]:
-    """Return the steps that help a slow group.
+    """Return the steps for a slow group.
 
     Args:
         uneven: whether one partition gets most records.
-        fewer: whether members left.
+        fewer: whether members left and were not replaced.
         full: whether each partition has its own member.
     """
     if uneven:
@@ -786,8 +819,8 @@ def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ..
 
 
 def _fewer(group: Group, left: Left) -> cause.Evidence | None:
-    """Return the evidence that a group with members has fewer of them than before, with those that left; None if it has
-    none, or not fewer.
+    """Return, as evidence, the members that a group with members lost; None if it has no members now, or not fewer than
+    before.
     """
     has = len(group.members or ())
     if not 0 < has < left.had:
@@ -800,8 +833,8 @@ def _fewer(group: Group, left: Left) -> cause.Evidence | None:
 
 
 def _one_for_each(group: Group) -> cause.Evidence | None:
-    """Return the evidence that no member has more than one partition, so that more members would have nothing to read.
-    None if a member has more, for a share group, and for a group with few partitions (`ALONE`).
+    """Return, as evidence, that no member has more than one partition, so that a further member would get none. None if
+    a member has more, for a share group, and for a group with fewer than `ALONE` (2) partitions.
     """
     held = [len(each.assignment) for each in group.members or ()]
     partitions = sum(held)
@@ -815,7 +848,9 @@ def _one_for_each(group: Group) -> cause.Evidence | None:
 
 
 def _rebalances(observations: Observations, group: str) -> Certainty | None:
-    """Return the certainty that a group rebalances endlessly; None if it does not."""
+    """Return the certainty that a group rebalances without end; None if it does not rebalance, or not for long
+    enough.
+    """
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=group)), ())
     if not intervals:
         return None
@@ -890,20 +925,21 @@ _SHORTER_BATCH = cause.Next(
 
 
 class _Fruitless(NamedTuple):
-    """Rebalances of a group between which it committed nothing."""
+    """Rebalances of a group without a commit between them."""
 
     rebalances: int
     since: datetime
-    """The time of the last commit, or of the first poll, UTC."""
+    """The time of the last commit, or of the first poll if there was none, UTC."""
     loops: str
-    """The client id and host of a member that left, came again and left again; ``""`` without one."""
+    """The client id and host of a member that left, came again and left again; ``""`` if there is none."""
     times: int
-    """The number of times that it left."""
+    """The number of times that this member left."""
 
 
 def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | None:
-    """Return the rebalances since a group's last commit, while records were written for it; None if they are fewer than
-    `OFTEN` or over, if few members left, as at a start, or if it usually commits as seldom.
+    """Return the rebalances since a group's last commit, if records were written for it meanwhile. None if there are
+    fewer than `OFTEN`, if they have ended, if few members left, as at a start, or if the group usually commits as
+    rarely.
     """
     name, trend = reading.group.name, reading.trend
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=name)), ())
@@ -931,16 +967,17 @@ def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | Non
 
 
 def _has_new_records(trend: LagTrend) -> bool:
-    """Return whether records were written since a commit to a partition of a member moved: those that wait since before
-    may be markers of transactions.
+    """Return whether records were written to a partition of a member since its last commit moved: records that waited
+    before may only be markers of transactions.
     """
     rows = ((row, trend.standing.get((row.topic, row.partition))) for row in trend.last.lag.partitions)
     return any(each is not None and each.held and each.since is not None and row.end > each.end for row, each in rows)
 
 
 def _again(left: Sequence[Departure]) -> tuple[str, int]:
-    """Return the client id and host of members that left most often, and how often, if one of them came again and left
-    again; ``""`` and 0 without one. Several members may have the same: each of them may leave once.
+    """Return the client id and host whose members left most often, and how often; ``""`` and 0 if no member came again
+    and left again. Several members may have the same client id and host: a single departure of each does not count
+    as repeated.
     """
     alike: dict[str, int] = {}
     for each in left:
@@ -961,8 +998,8 @@ def _without_commits(fruitless: _Fruitless) -> cause.Evidence:
 
 
 def _several_services(group: Group) -> cause.Evidence | None:
-    """Return the evidence that members with different client ids have no topic in common: each one stops the others;
-    None if that is not so.
+    """Return, as evidence, that members with different client ids have no topic in common: services that use one group
+    by mistake interrupt each other. None if they have topics in common.
     """
     by_topics: dict[tuple[str, ...], str] = {}
     for member in group.members or ():
@@ -990,8 +1027,8 @@ def _is_young(intervals: Sequence[Interval], now: datetime) -> bool:
 
 
 def _behind(group: Group) -> cause.Evidence | None:
-    """Return, as evidence, the members that have not reached the group's epoch: others wait for their partitions. None
-    if all members have reached it.
+    """Return, as evidence, the members that have not reached the group's epoch, so that others wait for their
+    partitions. None if all members have reached it.
     """
     if not group.behind:
         return None
@@ -1039,8 +1076,8 @@ _RESETS_ITSELF = cause.Next(
 
 
 def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iterator[cause.Next]:
-    """Yield the resets that help, first the one that skips no record. If the log was cut back, the group had read the
-    records below the cut; kac saw the cut at its next look at the end.
+    """Yield the offset resets that help a group whose offset is outside of the log, first the one that skips no record.
+    If the log was truncated, the group had read the records up to the new end, which kac reads later.
     """
     if not is_beyond(at):
         if at.member:
@@ -1109,8 +1146,8 @@ def _left_of(each: Leftovers) -> str:
 
 
 def _ahead(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield offsets beyond the end of the log that no client reads from: mirrored from another cluster, or from before
-    a restore.
+    """Yield a claim for offsets beyond the end of the log from which no client reads: a mirror copied them from another
+    cluster, or they are from before a restore.
     """
     for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot):
         for row in each.beyond:

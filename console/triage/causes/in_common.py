@@ -1,4 +1,4 @@
-"""Causes that many partitions have in common: the broker that leads them. Pure."""
+"""Causes that the stuck partitions of several groups have in common: the broker that leads them. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ those that the groups read."""
 
 
 def _of_one_leader(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield a broker that answers kac, and leads nearly all partitions in which several groups do not get on."""
+    """Yield a claim for a broker that answers kac, and leads nearly all partitions in which several groups do not make
+    progress.
+    """
     still = observations.of(symptoms.COMMIT_STANDS_STILL)
     if len(still) < FEWEST:
         return
@@ -80,14 +82,20 @@ def _leaders(still: Sequence[symptoms.Symptom], topics: Mapping[str, Topic]) -> 
 
 
 def _leader(each: symptoms.Symptom, topics: Mapping[str, Topic]) -> int:
-    """Return the leader of a symptom's partition; -1 without one."""
+    """Return the id of the leader of a symptom's partition; -1 if it has none."""
     topic, number = each.subject.topic, each.subject.partition
     found = partition_in(topics.get(topic or ""), number if number is not None else -1)
     return found.leader if found is not None else -1
 
 
 def _get_on_elsewhere(reading: Reading | None, still: Sequence[symptoms.Symptom]) -> bool:
-    """Return whether a member of a group that stands still in one of these partitions has committed in another one."""
+    """Return whether a member of a group that is stuck in one of these partitions has committed in another partition
+    meanwhile.
+
+    Args:
+        reading: the group's offsets; None if they are unknown.
+        still: the symptoms of the stuck partitions.
+    """
     if reading is None or reading.trend is None or reading.lag is None:
         return False
     places, moving = {(each.subject.topic, each.subject.partition) for each in still}, {*reading.trend.moving}

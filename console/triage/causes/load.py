@@ -1,4 +1,4 @@
-"""Load as a cause: one partition takes the load that its topic should share."""
+"""Causes in the load: one partition gets the load that all partitions of its topic should share."""
 
 from __future__ import annotations
 
@@ -48,14 +48,16 @@ def _hot(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _groups_there(snapshot: Snapshot, partition: int) -> list[str]:
-    """Return the groups that commit, of those with their offsets in a partition, sorted."""
+    """Return the groups that commit offsets into a partition of the offsets' topic, sorted."""
     count = len(snapshot.topics[OFFSETS].partitions)
     trends = snapshot.lag_trends.items()
     return sorted(name for name, trend in trends if trend.moving and partition_of(name, count) == partition)
 
 
 def _next(topic: str, groups: Sequence[str]) -> cause.Next:
-    """Return the step. groups: those with their offsets in the partition, if it is of the offsets' topic."""
+    """Return the step against an uneven load. groups: for the offsets' topic, the groups that commit into the
+    partition.
+    """
     if topic == OFFSETS:
         whose = f": {first_few(groups, FEW)}" if groups else ""
         return cause.Next(

@@ -1,6 +1,6 @@
-"""Dead letters of services: more of them than before; and groups that read what they write: a service puts records that
-it can't process into a topic of dead letters, and also reads that topic, so that the same records circulate endlessly.
-Only offsets show them, not a symptom, because such groups do not lag.
+"""Causes in dead letters: a service writes more of them than before; or a group reads what it writes: a service puts
+records that it can't process into a topic of dead letters that it also reads, so that the same records circulate
+without end. The latter shows only in offsets, not in a symptom, because such groups do not lag.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from console.triage.symptoms import Subject, readings
 NAME, MORE = "dead-letters-reread", "dead-letters-of-service"
 FEW_READERS = 3
 LONG = 12.0
-"""Seconds over which records are counted: over a shorter time, a single batch could decide."""
+"""Minimum number of seconds over which records are counted: over a shorter time, a single batch could decide."""
 FEW = 20
 """Minimum number of records: with fewer, equal numbers may be chance."""
 
 
 class _Round(NamedTuple):
-    """Dead letters that a group reads, over the window of its trend.
+    """Dead letters that a group writes and reads again, counted over the window of its trend.
 
     Attributes:
         dead: the topic of the dead letters.
-        came: records that were written to it.
-        read: records of it that the group read.
-        others: records of other topics that the group read.
+        seconds: the length of the window in seconds.
+        since: the beginning of the window, Unix seconds.
+        came: the number of records that were written to the topic.
+        read: the number of its records that the group read.
+        others: the number of records of other topics that the group read.
     """
 
     group: str
@@ -56,7 +58,7 @@ def _loops(observations: Observations) -> Iterator[cause.Claim]:
 
 @remembered
 def _rounds(known: Mapping[str, Reading], lags: Mapping[str, GroupLag]) -> Sequence[_Round]:
-    """Return the dead letters that go round."""
+    """Return the dead letters that circulate, for all groups."""
     # Few groups have offsets of both topics, and their offsets change more often than their topics.
     topics = _each_topics.of(lags)
     some = (known[name] for name in _with_letters(topics) if name in known)
@@ -73,7 +75,7 @@ def _rounds(known: Mapping[str, Reading], lags: Mapping[str, GroupLag]) -> Seque
 
 
 def _read(known: Reading | None, topic: str) -> float:
-    """Return the records of a topic that a group read per second."""
+    """Return the records per second that a group read from a topic; 0 if unknown."""
     if known is None or known.trend is None:
         return 0.0
     _, read = _moved(known.trend)
@@ -81,11 +83,11 @@ def _read(known: Reading | None, topic: str) -> float:
 
 
 def _round(reading: Reading) -> _Round | None:
-    """Return the dead letters that a group reads, if some of them surely come from dead letters that it read; else
+    """Return the dead letters that a group reads if some of them certainly come from dead letters that it read; else
     None.
 
-    If more dead letters came than the group read records of other topics, these records can't be the source of all of
-    the dead letters.
+    If more dead letters were written than the group read records of other topics, these records can't be the source of
+    all dead letters.
     """
     trend = reading.trend
     if trend is None:
@@ -104,7 +106,9 @@ def _round(reading: Reading) -> _Round | None:
 
 
 def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the topics of dead letters that suddenly get many, without those of sinks, and those that go round."""
+    """Yield a claim for each topic of dead letters that suddenly gets many; topics of sinks, and those that circulate,
+    have other claims.
+    """
     snapshot = observations.last.snapshot
     if not observations.past.letters:
         return
@@ -170,12 +174,12 @@ def _unproven(letters: Letters) -> Sequence[cause.Evidence]:
 
 
 def about(number: float) -> str:
-    """Return a number with two digits that count, so that the text of a row stays from poll to poll."""
+    """Return a number as text with two significant digits, so that small changes do not change the row's text."""
     return f"{float(f'{number:.2g}'):,.12g}"
 
 
 def _reads(known: Reading | None, topic: str) -> bool:
-    """Return whether a group reads a topic, not only has offsets of it that were left behind."""
+    """Return whether a group reads from a topic now, and does not only have old offsets of it."""
     return known is not None and known.trend is not None and topic in _topics(known.trend.last.lag)
 
 
@@ -184,19 +188,21 @@ def _topics(lag: GroupLag) -> frozenset[str]:
 
 
 def _dead(topics: Collection[str]) -> str | None:
-    """Return a topic that has the dead letters of another one of these topics; None if there is none."""
+    """Return one of these topics that has the dead letters of another one of them; None if there is none."""
     return next((topic for topic in sorted(topics) if original_of(topic) in topics), None)
 
 
 @remembered
 def _with_letters(topics: Mapping[str, frozenset[str]]) -> Sequence[str]:
-    """Return the groups with offsets of a topic and of its dead letters. topics: group -> its topics."""
+    """Return the groups that have offsets of a topic and of the topic with its dead letters. topics: group -> its
+    topics.
+    """
     return [group for group, mine in topics.items() if len(mine) > 1 and _dead(mine) is not None]
 
 
 @remembered
 def _readers(topics: Mapping[str, frozenset[str]]) -> Mapping[str, Sequence[str]]:
-    """Return topic -> the groups with offsets of it. topics: group -> its topics."""
+    """Return topic -> the groups that have offsets of it. topics: group -> its topics."""
     found: dict[str, list[str]] = {}
     for group, mine in topics.items():
         for topic in mine:
@@ -231,7 +237,9 @@ def _claim(found: _Round) -> cause.Claim:
 
 
 def _moved(trend: LagTrend) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Return topic -> the records that came, and topic -> those that the group read, over the window of its trend."""
+    """Return topic -> the number of records written, and topic -> the number of records that the group read, both over
+    the window of the trend.
+    """
     before = {(each.topic, each.partition): each for each in trend.base.lag.partitions}
     written: dict[str, int] = {}
     read: dict[str, int] = {}
@@ -244,7 +252,7 @@ def _moved(trend: LagTrend) -> tuple[Mapping[str, int], Mapping[str, int]]:
 
 
 def _came(before: int, now: int) -> int:
-    """Return the records by which an offset moved on; 0 if one is unknown, or it was set back."""
+    """Return the number of records between two offsets of a log; 0 if one is unknown, or if the second is lower."""
     return max(0, now - before) if min(before, now) >= 0 else 0
 
 

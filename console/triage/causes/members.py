@@ -1,5 +1,5 @@
-"""Members of groups as a cause: processes that replace each other again and again, and partitions that no member has
-yet.
+"""Causes in the members of groups: processes that replace each other again and again, and partitions that no member
+has.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ OFTEN, LATELY = 3, timedelta(seconds=60)
 hands once."""
 
 CREATED = timedelta(seconds=30)
-"""The time in which a deployment creates the topics of a service that is running already."""
+"""The time within which a deployment may create the topics of a service that runs already."""
 SLIP = 0.8
-"""Minimum similarity (difflib's ratio) of two names to suspect that one is a slip of the other."""
+"""Minimum similarity of two names, 0 to 1 (difflib's ratio), at which one may be a misspelling of the other."""
 COMPARED = 100
-"""Maximum number of topics with which a missing one is compared."""
+"""Maximum number of topics with whose names a missing topic's name is compared."""
 LEARNED = timedelta(minutes=6)
 """The time after which consumers have found new partitions: metadata.max.age.ms, 5 minutes by default, and a
-rebalance."""
+rebalance.
+"""
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
@@ -71,7 +72,9 @@ def _contested(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _unread(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the groups that read a topic which grew, and none of its new partitions."""
+    """Yield a claim for each group that reads a topic which was given more partitions, and reads none of the
+    new ones.
+    """
     poll = observations.last
     for each in observations.past.without_new:
         # The coordinator assigns the partitions of groups of the newer types, and knows new ones at once.
@@ -116,7 +119,7 @@ def _not_noticed(group: str, growth: Growth, waiting: int, *, may_come: bool) ->
 
 
 def _numbers(some: Sequence[int]) -> str:
-    """Return sorted partitions as text: ``partition 3``, ``partitions 3 to 5``, ``partitions 3,5``."""
+    """Return sorted partition numbers as text: ``partition 3``, ``partitions 3 to 5``, ``partitions 3,5``."""
     if len(some) == 1:
         return f"partition {some[0]}"
     is_row = some[-1] - some[0] == len(some) - 1
@@ -125,7 +128,7 @@ def _numbers(some: Sequence[int]) -> str:
 
 def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
     """Yield a possibility for each topic with new partitions: groups did not read the records before their first
-    commits there. kac can't check that; each possibility has the place to look.
+    commits there. kac can't check that; with each possibility it yields the place to look.
     """
     groups: dict[str, list[str]] = {}
     for group, topic in sorted(observations.past.begun):
@@ -145,7 +148,7 @@ def _began_late(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _missing(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the groups whose subscription fits no topic, and that have records to read."""
+    """Yield a claim for each group whose members subscribe to no existing topic, and that has records to read."""
     for group, left, since in _idle(observations):
         # A group that has read nothing yet may have started before its topics were created.
         if left and group.state != NOT_READY:
@@ -154,15 +157,15 @@ def _missing(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _missing_topology(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the streams groups that lack topics of their topologies."""
+    """Yield a claim for each streams group that lacks topics of its topology."""
     for group, left, since in _idle(observations):
         if group.state == NOT_READY:
             yield _not_ready(group, observations.last.snapshot.topics, left, since)
 
 
 def _idle(observations: Observations) -> Iterator[tuple[Group, Sequence[str], datetime]]:
-    """Yield the groups whose members have had no partition for a while, each with the topics of its offsets in which
-    records wait, and the beginning of that state, UTC.
+    """Yield (group, topics, since) for groups whose members have had no partition for a while: the topics of its
+    offsets in which records wait, and the beginning of that state, UTC.
     """
     poll = observations.last
     snapshot = poll.snapshot
@@ -179,7 +182,8 @@ def _idle(observations: Observations) -> Iterator[tuple[Group, Sequence[str], da
 def _without_partitions(
     group: Group, topics: Mapping[str, Topic], left: Sequence[str], since: datetime
 ) -> cause.Claim | None:
-    """Return the claim that a group's subscription fits no topic; None if it names one that exists.
+    """Return the claim that a group's members subscribe to no existing topic; None if they subscribe to one that
+    exists.
 
     Args:
         left: the topics for which the group has offsets, with records that it has not read.
@@ -197,7 +201,9 @@ def _without_partitions(
 
 
 def _fits_none(group: str, patterns: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
-    """Return the claim that a group's patterns fit no topic; the arguments are as for `_not_there`."""
+    """Return the claim that no topic matches the patterns to which a group's members subscribe. left, since: as for
+    `_not_there`.
+    """
     shown = first_few(patterns, FEW)
     return cause.Claim(
         cause="subscription-missing",
@@ -230,11 +236,11 @@ def _of_idle(group: str) -> tuple[cause.Prediction, ...]:
 
 
 def _not_ready(group: Group, topics: Mapping[str, Topic], left: Sequence[str], since: datetime) -> cause.Claim:
-    """Return the claim that a streams group can't run with the present topics.
+    """Return the claim that a streams group can't run because topics are missing or have wrong numbers of partitions.
 
     Args:
         left: the topics for which the group has offsets, with records that it has not read.
-        since: the time since which it is not ready, UTC.
+        since: the time since which the group is not ready, UTC.
     """
     why, step, certainty = _needed(group, topics)
     return cause.Claim(
@@ -258,8 +264,8 @@ def _not_ready(group: Group, topics: Mapping[str, Topic], left: Sequence[str], s
 
 
 def _needed(group: Group, topics: Mapping[str, Topic]) -> tuple[str, str, Certainty]:
-    """Return what a streams group lacks as the end of a title, the step, and how sure that is. A topic that is not
-    listed may be one that kac may not describe, so its absence is no proof.
+    """Return what a streams group lacks, as the end of a title; the step; and the certainty. A topic that is not listed
+    may exist without being visible to kac, so its absence is no proof.
     """
     parts = group.topology or ()
     sources = sorted({topic for part in parts for topic in part.sources if topic not in topics})
@@ -300,7 +306,7 @@ def _needed(group: Group, topics: Mapping[str, Topic]) -> tuple[str, str, Certai
 
 
 def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: datetime) -> cause.Claim:
-    """Return the claim that a group subscribes to topics that do not exist.
+    """Return the claim that the members of a group subscribe to topics that do not exist.
 
     Args:
         wanted: the topics that do not exist.
@@ -336,7 +342,7 @@ def _not_there(group: str, wanted: Sequence[str], left: Sequence[str], since: da
 
 
 def _from_the_end(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the share groups that began at the end of a topic with records that no group reads."""
+    """Yield a claim for each share group that began at the end of a topic whose earlier records no group reads."""
     for each in observations.past.passed:
         subject = symptoms.Subject(group=each.group, topic=each.topic)
         yield cause.Claim(

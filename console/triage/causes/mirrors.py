@@ -1,4 +1,4 @@
-"""Flows of MirrorMaker 2 to this cluster that have stopped."""
+"""Causes in flows of MirrorMaker 2 to this cluster: flows that have stopped."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LATELY, LONG, RETIRED = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
 """The age of a flow's last heartbeat within which the flow is needed; above which it may have been removed on purpose;
 and above which it was."""
 TOGETHER = timedelta(seconds=10)
-"""Maximum time between the last heartbeats of flows that one process wrote."""
+"""Maximum time between the last heartbeats of flows that one process may have written."""
 MOST_NAMED = 3
 _FETCHED = "Fetch of MirrorMaker's own topics"
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the flows without heartbeats, those that stopped at the same time together."""
+    """Yield a claim for flows without heartbeats; flows that stopped at the same time have one claim."""
     found: list[tuple[datetime, Flow]] = []
     for flow in _flows(observations, symptoms.MIRROR_SILENT):
         at = None if flow.beat is None else time_of(flow.beat.at_ms)
@@ -41,8 +41,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flows(observations: Observations, name: str) -> Iterator[Flow]:
-    """Yield the flows with a symptom that none of their connectors explains: a connector that failed has its own row,
-    and a paused connector is expected to copy nothing.
+    """Yield the flows with a symptom of this name that none of their connectors explains: a failed connector is a cause
+    of its own, and a paused connector is expected to copy nothing.
     """
     snapshot = observations.last.snapshot
     silent = {each.entity for each in snapshot.failures if each.part == Part.CONNECT}
@@ -86,7 +86,7 @@ def _silent(observations: Observations, at: datetime, flows: Sequence[Flow]) -> 
 
 
 def _halted(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the flows whose MirrorMaker runs, and copies nothing."""
+    """Yield a claim for each flow whose MirrorMaker runs but copies nothing."""
     for flow in _flows(observations, symptoms.MIRROR_HALTED):
         at = None if flow.copied is None else time_of(flow.copied.at_ms)
         if at is None or observations.last.at - at >= RETIRED:

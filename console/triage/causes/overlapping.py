@@ -1,4 +1,4 @@
-"""Causes in restarts of several brokers: stops that overlap, and brokers that are killed one after the other. Pure."""
+"""Causes in restarts of several brokers: stops that overlap, and brokers that are killed one after another. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _HARM = (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS, symptoms.UNDER_MI
 
 
 def _overlapping(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that were stopped in order at the same time, if partitions need more than one of them."""
+    """Yield a claim for brokers that were stopped in order at the same time, if partitions need more than one
+    of them.
+    """
     restarts = restarting(observations)
     stopped = {id_: each.handed_over for id_, each in restarts.items() if each.handed_over is not None}
     if len(stopped) < 2:
@@ -77,8 +79,9 @@ def _overlapping(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _crashes(observations: Observations) -> list[tuple[int, Interval]]:
-    """Return the brokers that fell silent with their leaders within the last 10 minutes (`AWAY`) and are back, each
-    with its absence, the earliest first. Those that come and go are left out.
+    """Return the brokers that stopped answering while they led partitions, within the last 10 minutes (`AWAY`), and are
+    back, each with the interval of its absence, the earliest first. Brokers that go up and down repeatedly are left
+    out.
     """
     oldest = observations.last.at - AWAY
     found = []
@@ -94,8 +97,8 @@ def _crashes(observations: Observations) -> list[tuple[int, Interval]]:
 
 
 def _killed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that went away one after the other without handing their leaders over, and came back: a rolling
-    restart that kills them.
+    """Yield a claim for brokers that went away one after another without handing their leaders over, and came back: a
+    rolling restart that kills them.
     """
     crashes = _crashes(observations)
     if len(crashes) < 2 or any(

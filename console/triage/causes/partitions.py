@@ -1,4 +1,4 @@
-"""Causes in partitions: a min ISR that can't be met, no leader, leftover throttles, reassignments."""
+"""Causes in partitions: a min ISR that can't be met, no leader, throttles that were left over, reassignments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.observations import Observations, earliest
 
 STOPPED = 15.0
-"""Seconds without a new record after which writes to a topic have stopped: three polls of its log."""
+"""Seconds without a new record after which writes to a topic count as stopped: three polls of its logs."""
 
 
 def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
@@ -58,8 +58,8 @@ def _min_isr(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _what_passes(topic: model_cluster.Topic) -> str:
-    """Return the effect on acks=all writes to a topic whose min ISR is above its replication: brokers require at most
-    all replicas (Partition.effectiveMinIsr); before 3.7 they required the configured number.
+    """Return, as text, the effect on writes with acks=all to a topic whose min ISR is above its replication factor:
+    brokers require all replicas (Partition.effectiveMinIsr); before 3.7 they required the configured number.
     """
     if topic.replication == 1:
         return "brokers before Kafka 3.7 refuse each acks=all write"
@@ -69,8 +69,8 @@ def _what_passes(topic: model_cluster.Topic) -> str:
 
 
 def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for all topics whose min ISR is their number of replicas, two or more, and that have a partition
-    below it with a replica down. Triage shows it next to the claim about the broker that is away.
+    """Yield one claim for all topics whose min ISR equals their number of replicas, two or more, and that have a
+    partition below min ISR because a replica's broker is down. It is listed next to the claim about the broker.
     """
     snapshot = observations.last.snapshot
     away = triage_symptoms.gone(snapshot) | observations.last.silent
@@ -127,8 +127,8 @@ def _replicas(number: int) -> str:
 
 
 def _writes_stopped(observations: Observations, topic: str, since: datetime | None) -> bool:
-    """Return whether the last write that was seen to a topic was about at `since`, or earlier; False if the topic was
-    written to lately, if no write was seen, and if `since` is None.
+    """Return whether the last write that kac saw to a topic was at about `since` (UTC) or earlier. False if records
+    were written lately, if kac saw no write, and if `since` is None.
     """
     return (
         since is not None
@@ -138,8 +138,8 @@ def _writes_stopped(observations: Observations, topic: str, since: datetime | No
 
 
 def _grew_at(observations: Observations, topic: str) -> float | None:
-    """Return when a topic's logs last grew, in Unix seconds, if that is so long ago that writes have stopped; else
-    None.
+    """Return the time at which a topic's logs last grew, in Unix seconds, if that is more than `STOPPED` (15 s) ago;
+    else None.
     """
     known = observations.last.snapshot.topics.get(topic)
     places = [(topic, each.number) for each in known.partitions] if known is not None else []
@@ -162,13 +162,14 @@ def _from(entry: config.ConfigEntry | None) -> str:
 
 
 GIVEN_UP = timedelta(minutes=30)
-"""The time for which a partition has to be without a leader before an unclean election is offered, unless the brokers
-of its ISR were unregistered: after a crash a broker may read its segments for that long."""
+"""The time for which a partition has to be without a leader before kac offers an unclean election, unless the brokers
+of its ISR were unregistered: after a crash, a broker may read its segments for that long.
+"""
 
 
 def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield partitions without a leader: replicas are alive, so a single broker's absence does not explain it, or the
-    last ISR is away.
+    """Yield a claim for partitions without a leader that the absence of a single broker does not explain: replicas are
+    alive, or all brokers of the last ISR are away.
     """
     cluster = observations.last.snapshot.cluster
     listed = {each.id for each in cluster.brokers}
@@ -209,7 +210,9 @@ def _leaderless(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.Evidence]:
-    """Yield the replicas that may lead, and the contents of those that answer."""
+    """Yield, as evidence, the replicas that may lead, and the log ranges of those that answer. logs: None if they were
+    not read.
+    """
     if logs is None:
         return
     if logs.eligible or logs.last_known:
@@ -221,9 +224,9 @@ def _held_by_replicas(logs: model_cluster.ReplicaLogs | None) -> Iterator[cause.
 
 
 def _unclean(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield leaders from outside the ISR: records that only the ISR had are lost. A lower end of the log also proves
-    it. Only the last of several elections of a partition is named, with its time: a user who muted an earlier election
-    does not know of it.
+    """Yield a claim for each partition whose leader was elected from outside the ISR: records that only the ISR had are
+    lost. A lower end of the log is a further proof. Of several elections of a partition only the last is named, with
+    its time: a user who muted an earlier election does not know of it.
     """
     times = Counter(each.place for each in observations.past.unclean)
     falls = {(each.topic, each.partition): each for each in observations.last.facts.logs.falls}
@@ -280,9 +283,9 @@ def _moves(observations: Observations, *, stalled: bool) -> Iterator[cause.Claim
 
 
 def _move(observations: Observations, move: model_cluster.Reassignment) -> cause.Claim:
-    """Return the claim of a reassignment. It is stalled if a broker that it adds is not alive, so that no byte can
-    arrive; if none has arrived for a while although some are missing; or if everything is copied, and a replica that
-    stays is not in sync.
+    """Return the claim about a running reassignment. It is stalled if a broker that it adds is not alive, so that no
+    byte can arrive; if no byte has arrived for a while although some are missing; or if everything is copied, and a
+    replica that stays is not in sync.
     """
     subject = triage_symptoms.Subject(topic=move.topic, partition=move.partition)
     snapshot = observations.last.snapshot
@@ -339,12 +342,12 @@ def _partition(snapshot: Snapshot, move: model_cluster.Reassignment) -> model_cl
 
 
 SETTLED = timedelta(seconds=10)
-"""The time for which a replica has to be out of sync: moves and topics are read at different times."""
+"""The time for which a replica has to be out of sync to count, because moves and topics are read at different times."""
 
 
 def _waited_for(observations: Observations, move: model_cluster.Reassignment, alive: Collection[int]) -> list[int]:
-    """Return the replicas that stay and are not in sync, once all added ones are: without them brokers before 4.3
-    complete no move, and no broker completes one whose replicas are all out of sync.
+    """Return the brokers whose replicas stay and are not in sync, once all added replicas are in sync: without them
+    brokers before 4.3 complete no move, and no broker completes a move whose staying replicas are all out of sync.
     """
     partition = _partition(observations.last.snapshot, move)
     if partition is None or not set(move.adding) <= set(partition.isr):
@@ -389,7 +392,7 @@ def _copied(broker: int, copy: Copy) -> str:
 
 
 def _limits(observations: Observations, brokers: Sequence[int]) -> Iterator[cause.Evidence]:
-    """Yield the throttles of brokers that get no bytes."""
+    """Yield, as evidence, the throttles of brokers to which no bytes arrive."""
     for broker, rate in _rates(observations, brokers):
         yield cause.Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
 

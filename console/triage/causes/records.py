@@ -1,4 +1,6 @@
-"""Causes in records: a transaction that does not end, records deleted prematurely."""
+"""Causes in records: a transaction that does not end, records that were deleted too early, timestamps that are
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from console.triage.waiting import Wait, waits
 
 NAMED_GROUPS = 3
 LONGER = 2
-"""Factor of a retention that is too short for a group."""
+"""Factor by which a proposed retention exceeds a retention that is too short for a group."""
 SHORTEST_MS, FORESEEN = 300_000, 100
 """The shortest retention in milliseconds for which a growing lag is a warning, and the maximum number of lagging groups
 that are looked at."""
@@ -64,7 +66,9 @@ _CERTAINTY = {
     transactions.Standing.SLOW: Certainty.LIKELY,
     transactions.Standing.POSSIBLE: Certainty.POSSIBLE,
 }
-"""How certain the cause is. SLOW: the coordinator should have ended the transaction at its timeout, but has not."""
+"""Verdict on a transaction -> the certainty of the cause. SLOW: the coordinator should have ended the transaction at
+its timeout, but has not.
+"""
 
 
 def _held(
@@ -125,7 +129,7 @@ def _open_one(each: transactions.OpenTransaction, at_ms: int) -> str:
 
 
 def _undelivered(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the transactions whose end is decided but not written: one claim for all partitions of each."""
+    """Yield a claim for each transaction whose end is decided but not written to all of its partitions."""
     by_id: dict[str, list[tuple[transactions.OpenTransaction, transactions.Verdict]]] = {}
     for each, judged in symptoms.held_by(observations.last.facts):
         if judged.standing is transactions.Standing.UNDELIVERED:
@@ -202,7 +206,9 @@ def _without_markers(
 
 
 def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
-    """Yield the reason why partitions take no marker: brokers write it as producers do with acks=all."""
+    """Yield, as evidence, the reason why no end marker can be written to partitions: brokers write it as producers do
+    with acks=all. short: the partitions below min ISR.
+    """
     if short:
         some = first_few(short, transactions.NAMED_PLACES)
         verb = "has" if len(short) == 1 else "have"
@@ -211,11 +217,13 @@ def _short_evidence(short: list[str]) -> Iterator[triage_cause.Evidence]:
 
 
 _AS_LATE = {True: Certainty.CERTAIN, False: Certainty.LIKELY}
-"""Whether the transaction's own timeout has passed as well -> certainty: two polls alone may be close to each other."""
+"""Whether the timeout of the transaction has also passed -> the certainty: two polls alone may be close to
+each other.
+"""
 
 
 def _led(places: list[Place], topics: Mapping[str, Topic]) -> str:
-    """Return partitions with their leaders, as text."""
+    """Return partitions with their leaders as text."""
 
     def leader(topic: str, number: int) -> str:
         found = topics.get(topic)
@@ -259,7 +267,7 @@ def _predictions_of_waiting(wait: Wait) -> Iterator[triage_cause.Prediction]:
 
 
 def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the transactions that readers wait for and that do not hang: their coordinators end them."""
+    """Yield a claim for each transaction for which readers wait and that does not hang: its coordinator will end it."""
     hang = {each.place for each, _ in symptoms.held_by(observations.last.facts)}
     by_holder: dict[object, list[Wait]] = {}
     for place, wait in _waits(observations).items():
@@ -283,7 +291,7 @@ def _open(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.Claim:
-    """Return the claim of one transaction, in the partitions that it holds."""
+    """Return the claim about one open transaction. mine: the partitions in which readers wait for it."""
     # Prefer a partition of a topic to one of committed offsets: readers of the topic certainly wait, but of the groups
     # with offsets there only those in the transaction.
     first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
@@ -347,11 +355,12 @@ _SHORTER = triage_cause.Next(
 def _waited_long(
     observations: Observations, mine: list[Wait], first: Wait, *, is_quiet: bool
 ) -> tuple[Severity, Certainty] | None:
-    """Return how bad it is that groups wait for a transaction for longer than before; None if they do not.
+    """Return the severity and the certainty if groups wait for a transaction for longer than they did before; else
+    None.
 
     Args:
-        mine: the partitions that it holds.
-        first: the one of these that is named.
+        mine: the partitions in which readers wait for the transaction.
+        first: the partition that the claim names.
         is_quiet: whether its producer has written nothing for long.
     """
     poll = observations.last
@@ -370,7 +379,9 @@ def _waited_long(
 
 
 def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
-    """Return the name of the transaction that readers wait for, and its remaining time."""
+    """Return the name of the transaction for which readers wait, and the time until its timeout, as texts. at_ms: the
+    time of the poll, ms since 1970.
+    """
     if wait.holder is None:
         return "an open transaction", ""
     known = wait.known
@@ -405,7 +416,7 @@ def _deleted(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the groups for which the retention of a topic is too short: it deletes records before they read them, or
+    """Yield a claim for each group and topic whose retention deletes records before the group reads them, or
     soon will.
     """
     yield from _nearly_overtaken(observations)
@@ -458,7 +469,7 @@ def _overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 def _nearly_overtaken(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the groups whose next record will soon be as old as the retention of its topic lets it be."""
+    """Yield a claim for each group whose next record is nearly as old as the retention of its topic allows."""
     snapshot = observations.last.snapshot
     lost = past.losses_by_group(observations.past)
     for name in islice(observations.of_groups(symptoms.LAG_GROWS), FORESEEN):
@@ -498,7 +509,9 @@ def _nearly_overtaken(observations: Observations) -> Iterator[triage_cause.Claim
 
 
 def _keep_longer(observations: Observations, topic: str) -> triage_cause.Next:
-    """Return the step to keep a topic's records for longer: an edit if only one limit can be the reason."""
+    """Return the step that keeps a topic's records for longer; it has an edit only if just one limit can be
+    the reason.
+    """
     limits = [(key, limit) for key, limit in past.retention_of(topic, observations.last.snapshot).items() if limit]
     full = nearly_full(observations, frozenset({topic}))
     if full is not None:
@@ -517,7 +530,7 @@ def _keep_longer(observations: Observations, topic: str) -> triage_cause.Next:
 
 
 def _limits_of(topic: str, snapshot: Snapshot) -> str:
-    """Return the keys of the limits that delete a topic's records, as text."""
+    """Return the names of the configs that limit how long a topic's records are kept, as text."""
     return " or ".join(key for key, limit in past.retention_of(topic, snapshot).items() if limit) or "of its retention"
 
 
@@ -558,7 +571,9 @@ def _loss_by_leader(
 
 
 def _as_others(limit: past.LeadersLimit, full: symptoms.Subject | None) -> triage_cause.Next:
-    """Return the step that gives a broker the retention of the others. full: a log directory that is nearly full."""
+    """Return the step that gives a broker the retention of the other brokers. full: a log directory that is nearly
+    full, which may be the reason for the short retention; None if there is none.
+    """
     if full is not None:
         return triage_cause.Next(
             f"make space first: {full.dir} of broker {full.broker} is or was nearly full, and the shorter retention "
@@ -581,8 +596,8 @@ _KEYS_LOST = triage_cause.Evidence(
 def _loss_by_change(
     observations: Observations, change: past.ConfigChange, losses: tuple[past.Loss, ...], *, is_past: bool
 ) -> triage_cause.Claim:
-    """Return the claim of the records that one change deleted. is_past: the config was changed again; the loss remains,
-    and there is no value to restore.
+    """Return the claim about records that were deleted because of one change. is_past: whether the config was changed
+    again, so that there is no value to restore, although the records are lost.
     """
     subject, name = changed_place(change.resource, change.key)
     topics = sorted({each.jump.topic for each in losses})
@@ -637,8 +652,8 @@ def _is_missed(losses: tuple[past.Loss, ...], snapshot: Snapshot) -> bool:
 
 
 def nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.Subject | None:
-    """Return a log directory that is or was nearly full, of a broker with replicas of these topics; None if there is
-    none.
+    """Return the subject of a log directory that is or was nearly full, on a broker with replicas of these topics; None
+    if there is none.
     """
     found = observations.intervals_of(symptoms.DIR_NEARLY_FULL)
     brokers = brokers_with(topics, observations.last.snapshot) if found else ()
@@ -692,7 +707,7 @@ def _loss(
 
 
 def _not_read(losses: tuple[past.Loss, ...]) -> Iterator[triage_cause.Evidence]:
-    """Yield whether groups had read the deleted records."""
+    """Yield, as evidence, the groups that had not read all of the deleted records, or that all groups had read them."""
     unread = Counter[str]()
     for each in losses:
         unread.update(each.unread or {})
@@ -707,7 +722,7 @@ def _lost(losses: tuple[past.Loss, ...]) -> int:
 
 
 def _most_lost(losses: tuple[past.Loss, ...]) -> triage_cause.Evidence:
-    """Return the partition that lost most records as evidence."""
+    """Return, as evidence, the partition that lost most records."""
     jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
     partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
     more = f"; {partitions} partitions in all" if partitions > 1 else ""
@@ -720,8 +735,8 @@ def _most_lost(losses: tuple[past.Loss, ...]) -> triage_cause.Evidence:
 
 
 def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield the partitions that end before records that brokers confirmed to their producers. An election from
-    outside of the ISR has its own claim, and a topic that was made again is another one.
+    """Yield a claim for each partition whose log ends before records that brokers had confirmed to producers. Elections
+    from outside the ISR have claims of their own, and the log of a topic that was created again is another log.
     """
     logs, snapshot = observations.last.facts.logs, observations.last.snapshot
     again = {each.place.about for each in observations.past.judged if each.place.key == ID}
@@ -781,7 +796,9 @@ def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 LASTS = 5.0
-"""Seconds for which a log has to end earlier than before: a new leader's high watermark may lag for a moment."""
+"""Seconds for which a log has to end earlier than before to count: the high watermark of a new leader may lag for a
+moment.
+"""
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
@@ -844,7 +861,7 @@ def _in_seconds(observations: Observations) -> Iterator[triage_cause.Claim]:
 
 
 def _no_date(timestamp: int) -> str:
-    """Return the text of a timestamp beyond any date, with the unit that its producer probably used."""
+    """Return a timestamp that is no valid date as text, with the unit in which its producer probably wrote it."""
     units = (("microseconds", time_of(timestamp // 1000)), ("nanoseconds", time_of(timestamp // 1_000_000)))
     meant = next(
         (f"; in {unit} it would be {at:%Y-%m-%d %H:%M} UTC" for unit, at in units if at is not None and at.year < 2100),

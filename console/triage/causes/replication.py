@@ -1,5 +1,5 @@
-"""Causes in the replication between brokers that are up: a follower that lags alone, a leader that none follows, and
-brokers that do not follow one another; with the change that may be the reason. Pure.
+"""Finds causes in the replication between running brokers: one follower lags, no broker replicates from a leader, or no
+broker replicates from another; with the change that may be the reason. Pure.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
 
 JOINS = timedelta(minutes=1)
-"""Maximum time from a broker's return to the first replica that is out of sync for a reason in its new connections: one
-that is in sync for longer has none. Its configs are read that much later or earlier."""
+"""Maximum time from a broker's return to the first replica that is out of sync because of the broker's new connections:
+if its replicas were in sync for longer, its connections work. Its configs may be read up to that time later.
+"""
 UNREAD = timedelta(seconds=15)
-"""Maximum time from new replicas in topics to the read of the reassignments that add them."""
+"""Maximum time from a topic's new replicas to the read of the reassignment that adds them."""
 BEFORE = timedelta(minutes=5)
-"""Maximum time from a lost right to the first replica that leaves an ISR: it leaves after replica.lag.time.max.ms."""
+"""Maximum time from the loss of a right to the first replica that leaves an ISR: it leaves after
+replica.lag.time.max.ms.
+"""
 FEWEST = 3
-"""Minimum number of brokers with a listener of the same name whose certificates are compared."""
+"""Minimum number of brokers, with listeners of the same name, whose certificates are compared."""
 KEPT = timedelta(hours=1)
-"""The time after a broker's return in which its new connections may be the reason."""
+"""The time after a broker's return within which its new connections may be the reason."""
 _CLUSTER = AclResourceType.parse("CLUSTER")
 _FETCH = "CLUSTER_ACTION"
 _FETCHES = frozenset({_FETCH, "ALL"})
-"""The operations on the cluster that a broker's fetches need."""
+"""The operations on the cluster of which a broker needs one to fetch from other brokers."""
 LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 _BETWEEN = frozenset(
     {
@@ -66,14 +69,14 @@ _BETWEEN = frozenset(
         "super.users",
     }
 )
-"""Lines of a broker's file that decide whether it and the other brokers may fetch from one another."""
+"""Keys in a broker's file that determine whether it and the other brokers can fetch from one another."""
 
 
 class _Reason(NamedTuple):
-    """A change that may be the reason why brokers do not follow one another."""
+    """A change that may be the reason why brokers do not replicate from one another."""
 
     text: str
-    """The end of a row's title."""
+    """The words to append to a title."""
     evidence: cause.Evidence
     next: cause.Next
 
@@ -81,12 +84,12 @@ class _Reason(NamedTuple):
 def _reasons(
     observations: Observations, brokers: Collection[int], since: datetime | None, *, of_all: bool = False
 ) -> Iterator[_Reason]:
-    """Yield the changes that may keep brokers from fetching, the surest first.
+    """Yield the changes that may keep brokers from fetching, the most certain first.
 
     Args:
-        brokers: the brokers of the row.
-        since: the time since which replicas are out of sync; None if they were at the first poll.
-        of_all: whether the brokers do not follow one another: a right that they share may be the reason.
+        brokers: the ids of the brokers that the claim is about.
+        since: the time since which replicas are out of sync, UTC; None if they were at the first poll.
+        of_all: whether no broker replicates from another, so that a right that they all need may be missing.
     """
     if since is not None:
         yield from islice(_lines(observations, brokers, since), 1)
@@ -106,7 +109,9 @@ def _reasons(
 
 
 def _lost_right(observations: Observations, since: datetime, *, of_all: bool) -> _Reason | None:
-    """Return the rights on the cluster that were lost before `since`, and still are; None if there are none."""
+    """Return the removal of rights on the cluster that brokers need, if it was shortly before `since` (UTC) and was not
+    reverted; None if there is none.
+    """
     acls = observations.last.snapshot.acls
     operations = _FETCHES if of_all else {_FETCH}
     changed = Counter(each.acl for each in observations.past.access)
@@ -139,8 +144,8 @@ def _lost_right(observations: Observations, since: datetime, *, of_all: bool) ->
 
 
 def _scram(observations: Observations, brokers: Collection[int], since: datetime) -> _Reason | None:
-    """Return the SCRAM users that changed before a broker came back, and no replica of it was in sync since; None if
-    there are none, or brokers do not log in by SCRAM.
+    """Return a change of SCRAM credentials before a broker came back without getting in sync since; None if there is
+    none, or if brokers do not use SCRAM between them.
     """
     if not _logs_in_by_scram(observations):
         return None
@@ -181,7 +186,9 @@ _ROTATION = (
 
 
 class _OtherAuthority(NamedTuple):
-    """A certificate of another authority than those of all other brokers on listeners of the same name."""
+    """A broker whose certificate is from another authority than those of all other brokers on listeners of the same
+    name.
+    """
 
     listener: Listener
     issuer: str
@@ -190,7 +197,7 @@ class _OtherAuthority(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The difference as text."""
+        """The difference as text for a title."""
         return (
             f"broker {self.listener.broker} shows a certificate of {self.issuer} on {self.listener.name}, the others "
             f"of {self.others}"
@@ -198,8 +205,8 @@ class _OtherAuthority(NamedTuple):
 
 
 def _other_authority(observations: Observations) -> Sequence[_OtherAuthority]:
-    """Return the certificates of brokers whose authority is another one than that of all other brokers, of three or
-    more, on the listener that brokers use between them.
+    """Return the brokers whose certificate, on the listener that brokers use between them, is from another authority
+    than those of all other brokers; empty with fewer than three brokers.
     """
     snapshot = observations.last.snapshot
     named, protocols = (values_of_brokers(snapshot, key) for key in (LISTENER, PROTOCOL))
@@ -226,8 +233,8 @@ def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthorit
 
 
 def _is_unread(observations: Observations, broker: int) -> bool:
-    """Return whether a broker's certificate may be one from before its return: kac reads certificates again only of
-    brokers that were silent.
+    """Return whether the known certificate of a broker may be from before its return: kac reads certificates again only
+    of brokers that did not answer for a while.
     """
     was_silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
     return observations.came_back(broker, KEPT) is not None and not was_silent
@@ -238,8 +245,8 @@ def _right(acl: Acl) -> str:
 
 
 def _lines(observations: Observations, brokers: Collection[int], since: datetime) -> Iterator[_Reason]:
-    """Yield the changed lines of these brokers' files that decide about connections between brokers, if replicas are
-    out of sync since the restart that read them.
+    """Yield the changed lines in these brokers' files that affect connections between brokers, if replicas have been
+    out of sync since the restart that read the lines.
     """
     own = {broker_resource(each): each for each in brokers}
     for change in reversed(observations.past.judged):
@@ -259,7 +266,7 @@ def _lines(observations: Observations, brokers: Collection[int], since: datetime
 
 
 def _logs_in_by_scram(observations: Observations) -> bool:
-    """Return whether a broker is known to log in to the others by SCRAM."""
+    """Return whether the known configs show that a broker uses SCRAM to log in to other brokers."""
     snapshot = observations.last.snapshot
     mechanisms = values_of_brokers(snapshot, "sasl.mechanism.inter.broker.protocol").values()
     if not any(each is not None and each.startswith("SCRAM") for each in mechanisms):
@@ -273,9 +280,13 @@ def _logs_in_by_scram(observations: Observations) -> bool:
 def _apart(
     topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
 ) -> tuple[frozenset[int], tuple[symptoms.Subject, ...]] | None:
-    """Return the brokers that do not follow one another, and the partitions whose leaders are alone in sync; None if
-    a follower is in sync with a leader that another follower does not follow, or if one broker, or its network, may be
-    the reason.
+    """Return the ids of the brokers that do not replicate from one another, and the partitions whose leaders are alone
+    in their ISRs. None if a leader has a follower in sync while another follower is not, or if a single broker, or
+    its network, may be the reason.
+
+    Args:
+        away: the ids of the brokers that are down.
+        added: replicas (topic, partition, broker) that reassignments add.
     """
     pairs: set[tuple[int, int]] = set()
     places = []
@@ -322,7 +333,9 @@ def _predicted_each(places: Mapping[int, Sequence[symptoms.Subject]]) -> Mapping
 def _earliest_of(
     places: Sequence[symptoms.Subject], intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime
 ) -> datetime | None:
-    """Return since when partitions are under-replicated, as `earliest`. began: the time of the first poll."""
+    """Return the time since which any of these partitions is under-replicated, UTC; None if one was at the first poll.
+    began: the time of the first poll.
+    """
     found = []
     for each in places:
         mine = intervals.get((symptoms.UNDER_REPLICATED, each))
@@ -334,12 +347,14 @@ def _earliest_of(
 
 @remembered
 def _has_any(places: Sequence[symptoms.Subject], seen: Mapping[symptoms.Key, symptoms.Symptom]) -> bool:
-    """Return whether a partition of these is below min ISR."""
+    """Return whether one of these partitions is below min ISR."""
     return any((symptoms.UNDER_MIN_ISR, each) in seen for each in places)
 
 
 def _between(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the replication of a cluster whose brokers do not follow one another."""
+    """Yield a claim if replication between all brokers of the cluster fails: no follower is in sync with its leader
+    although the brokers are up.
+    """
     apart = _apart(observations.last.snapshot.topics, not_there(observations), added_replicas(observations))
     if apart is None:
         return
@@ -377,7 +392,7 @@ def _between(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
+    """Yield a claim for each broker that is up and answers, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
     pairs = _behind_alone(snapshot.topics, not_there(observations), added_replicas(observations))
     for broker, (partitions, topics) in sorted(pairs.items()):
@@ -421,7 +436,7 @@ a replica does not just flap."""
 
 
 def _flapping(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that answer, and whose replicas leave ISRs and come back again and again."""
+    """Yield a claim for each broker that answers, and whose replicas leave ISRs and come back again and again."""
     found = {
         broker: mine for broker, times in observations.left.items() if (mine := _flaps(observations, broker, times))
     }
@@ -439,9 +454,12 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...]) -> tuple[datetime, ...]:
-    """Return the times at which replicas of a broker left ISRs lately; empty if these are few, if they may be over, or
-    if replicas stay out. The times count for twice the period in which they are often, so that the row stays at a
-    steady pace. times: all of them.
+    """Return the times at which replicas of a broker left ISRs lately. Empty if there are too few, if the series may
+    have ended, or if replicas stay out of sync. Times of twice the period in which they have to be frequent are
+    returned, so that the row does not change while the pace is steady.
+
+    Args:
+        times: all times at which replicas of the broker left ISRs, UTC, the earliest first.
     """
     at = observations.last.at
     if len(times) < OFTEN:
@@ -512,8 +530,8 @@ def _flaps_of(
 
 
 def _short_lag_times(observations: Observations, brokers: Collection[int]) -> str:
-    """Return the lag times, in milliseconds, by which the leaders take the replicas of these brokers out of ISRs, if
-    all of them are short for how these brokers fetch; ``""`` if one is not, or is unknown.
+    """Return, as text, the replica.lag.time.max.ms of the leaders that remove these brokers' replicas from ISRs, if all
+    of them are too short for the brokers' fetch intervals; ``""`` if one is not, or is unknown.
     """
     snapshot = observations.last.snapshot
     lags, waits = values_of_brokers(snapshot, LAG_TIME), values_of_brokers(snapshot, FETCH_WAIT)
@@ -531,8 +549,11 @@ def _short_lag_times(observations: Observations, brokers: Collection[int]) -> st
 def _behind_alone(
     topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
 ) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Return running broker -> the partitions, and their topics, in whose ISRs only it is missing. added: replicas
-    (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
+    """Return running broker -> the partitions in whose ISRs only this broker is missing, and their topics.
+
+    Args:
+        away: the brokers that are down.
+        added: replicas (topic, partition, broker) that reassignments add, which join the ISR once they are copied.
     """
     found: dict[int, tuple[list[Partition], set[str]]] = {}
     lonely = _lonely(topics, away)
@@ -551,7 +572,7 @@ def _behind_alone(
 def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[symptoms.Subject]]:
     """Return leader -> partitions, for leaders that answer and are alone in the ISRs of several partitions although
     more than one follower is up. Followers of idle partitions stay in sync (Partition.isFollowerOutOfSync), so these
-    prove nothing; a leader that still has a follower with new records is excluded.
+    prove nothing. A leader with a follower that gets new records is left out.
     """
     alone: dict[int, list[symptoms.Subject]] = {}
     followers: dict[int, set[int]] = {}
@@ -574,7 +595,9 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
 
 
 def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
+    """Yield a claim for each leader from which no follower fetches: the reason is its listener for other brokers, the
+    network, or a disk that does not respond.
+    """
     lonely = _lonely(observations.last.snapshot.topics, not_there(observations))
     began = _began_each(lonely, observations.intervals, observations.began)
     for broker, places in sorted(lonely.items()):
@@ -609,7 +632,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _times_out(observations: Observations, topics: set[str]) -> int:
-    """Return how many times a partition of these topics was under-replicated: the highest number of any partition."""
+    """Return how often partitions of these topics were under-replicated: the highest number for a single partition."""
     return max(
         (
             len(intervals)

@@ -1,5 +1,5 @@
-"""Causes in settings: a broker that differs from its peers, a quota that is reached. Most can't be proved by what kac
-can read: they are listed next to the symptoms that they may explain.
+"""Causes in settings: a broker that differs from the others, a quota that is reached. kac can't prove most of them, so
+they are listed next to the symptoms that they may explain.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ from console.triage.remembered import RememberedAmong, remembered
 from console.triage.written import written
 
 LIMIT = (0.75, 1.35)
-"""Shares of a quota between which a rate counts as at its limit: brokers measure means over samples (quota.window.num),
-and the sizes of records are means too."""
+"""Shares of a quota (1 at the quota) between which a rate counts as being at the quota: brokers limit means over
+samples (quota.window.num), and the sizes of records are means, too.
+"""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
-"""Seconds of writes above the read quota after which the quota holds a reader back."""
+"""Seconds for which more has to be written than a quota lets a reader read, before the quota counts as the reason for
+its lag.
+"""
 TO_AND_FRO, OVER = 6, timedelta(minutes=10)
 """Minimum number of changes between two values within half an hour that no operator makes by hand; and the time after
 the last one, from which on they seem to be over."""
 _MANY = 1_000
-"""Maximum number of producers' quotas that are compared."""
+"""Maximum number of quotas of producers that are compared with write rates."""
 
 _LOW: Mapping[str, tuple[float, str, str]] = {
     "controller_mutation_rate": (
@@ -56,13 +59,15 @@ _LOW: Mapping[str, tuple[float, str, str]] = {
         "Brokers have connection-accept-throttle-time of the listener",
     ),
 }
-"""Quota -> the value below which it may hold up clients, these clients, and the place that shows it."""
+"""Quota -> the value below which it may hold up clients; these clients; and the place that shows whether it does."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
 
 def _odd(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers that are out of ISRs, or do not compact, and have a worse setting than all others."""
+    """Yield a claim for each broker whose replicas are out of ISRs, or that does not compact, and that has a worse
+    setting than all other brokers.
+    """
     suffering = {
         (symptom.name, symptom.brokers[0])
         for symptom in (
@@ -95,7 +100,7 @@ def _odd(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _contested(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the configs that change between two values again and again, as two tools set them."""
+    """Yield a claim for each config that changes between two values again and again, as if two tools set it."""
     changes: dict[tuple[ConfigResource, str], list[ConfigChange]] = {}
     authors = observations.last.facts.authors
     for each in observations.past.changes:
@@ -141,35 +146,37 @@ _REQUESTS = {
     CONNECTOR: ("GET /connectors", "access logs of Connect's workers have PUT /connectors with its address"),
     SCHEMA: ("GET /config", "access logs of the registry have PUT /config with its address"),
 }
-"""Type of a resource of a service -> the request that reads its config, and the place that shows who writes it."""
+"""Type of a service's resource -> the request that reads its config, and the place that shows who writes it."""
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
 
 
 class Limit(NamedTuple):
-    """The quota of a group's only client id."""
+    """The quota of the one client id with which a group reads."""
 
     client: str
     entity: QuotaEntity
     quota: float
     sure: bool
-    """Whether no user has a quota: no API reports the users of members."""
+    """Whether no user has a quota. Otherwise the quota of a member's user may apply instead, and no API reports the
+    user.
+    """
 
 
 def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
-    """Return the quota that limits a group's reads from each broker; None if there is none, or several clients read:
-    their shares are unknown.
+    """Return the quota that limits a group's reads from each broker. None if there is none, or if several clients read
+    with the group, whose shares are unknown.
     """
     return _limits(snapshot.quotas).of_group(group) if snapshot.quotas else None
 
 
 _NO_ONE = "\0"
-"""A user that no quota names, to which the quotas of all users without their own apply."""
+"""A user name that no quota names: the quotas of all users without their own apply to it."""
 
 
 class _Limits:
-    """The limits for reading by client id: most of 10,000 groups have one of a few."""
+    """The quotas for reads by client id, cached: most of 10,000 groups have one of a few client ids."""
 
     def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues]) -> None:
         self._quotas = quotas
@@ -181,14 +188,18 @@ class _Limits:
         self._known: dict[str, Limit | None] = {}
 
     def of_group(self, group: Group) -> Limit | None:
-        """Return the quota that limits a group's reads; None if there is none, or several clients read."""
+        """Return the quota that limits a group's reads; None if there is none, or if several clients read with the
+        group.
+        """
         # Quotas apply to client ids and users. Groups report the client ids of their members, but no API reports their
         # users.
         clients = {member.client_id for member in group.members or ()}
         return self.of(clients.pop()) if len(clients) == 1 else None
 
     def of(self, client: str) -> Limit | None:
-        """Return the quota that limits a client id's reads; None if none does, or only quotas of several users may."""
+        """Return the quota that limits the reads of a client id; None if there is none, or if only quotas of some users
+        may apply.
+        """
         if client not in self._known:
             self._known[client] = self._limit(client)
         return self._known[client]
@@ -205,8 +216,8 @@ _limits = remembered(_Limits)
 
 
 def _limited(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield groups that fall behind while producers write more to a broker for them than the client's quota, or that
-    read about as much from a broker as the quota allows.
+    """Yield a claim for each group that falls behind while producers write more to a broker for it than the client's
+    quota, or while it reads about as much from a broker as the quota allows.
     """
     snapshot = observations.last.snapshot
     if not snapshot.quotas:
@@ -229,12 +240,12 @@ def _limited(observations: Observations) -> Iterator[cause.Claim]:
 
 
 _NEIGHBOURS = 100
-"""Maximum number of lagging groups whose brokers are looked at."""
+"""Maximum number of lagging groups whose leaders are examined."""
 
 
 def _starving(observations: Observations) -> frozenset[int]:
-    """Return the leaders of the topics of groups that lag without a quota: a higher quota of another client takes from
-    them.
+    """Return the leaders from which groups without a quota read too slowly: a higher quota for another client would
+    take more from them.
     """
     snapshot = observations.last.snapshot
     limits, found = _limits(snapshot.quotas), set[int]()
@@ -251,7 +262,7 @@ def _starving(observations: Observations) -> frozenset[int]:
 def _waiting(
     seen: Mapping[triage_symptoms.Key, triage_symptoms.Symptom],
 ) -> Mapping[str, triage_symptoms.Symptom | None]:
-    """Return the groups for which records wait, each with its growing lag if it has that."""
+    """Return group for which records wait -> the symptom of its growing lag; None if its lag does not grow."""
     found: dict[str, triage_symptoms.Symptom | None] = {}
     for name in (triage_symptoms.LAG_GROWS, triage_symptoms.COMMIT_STANDS_STILL, triage_symptoms.COMMITS_LATER):
         for each in seen.values():
@@ -271,13 +282,16 @@ def _limited_group(
     sizes: _RecordSizes,
     starving: frozenset[int],
 ) -> cause.Claim | None:
-    """Return the claim that a group is held back by its quota; None if it is not.
+    """Return the claim that its quota holds a group back; None if it does not.
 
     Args:
-        lags: the symptom of the growing lag.
-        lagged: the intervals in which the lag grew; None for none.
-        known: client ids that the request logs prove to be throttled.
-        watched: time of the first poll, UTC.
+        lags: the symptom of the growing lag; None if the lag does not grow.
+        group, trend: None if they are unknown.
+        lagged: the intervals in which the lag grew; None if there are none.
+        limits: the quotas for reads.
+        known: the client ids that the request logs prove to be throttled.
+        watched: the time of the first poll, UTC.
+        sizes: the mean sizes of records.
         starving: the brokers from which groups without a quota read too slowly.
     """
     if group is None or trend is None:
@@ -302,9 +316,9 @@ _each_limited: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_limit
 
 
 def limit_of_reading(observations: Observations, group: Group, topic: str, number: int) -> Limit | None:
-    """Return the quota of a group's client id if producers write to the group's topics on the leader of a partition at
-    about the quota's rate or more: then that broker delays its responses to the group for longer than most consumers
-    take between two commits. Else None.
+    """Return the quota of a group's client id if producers write at least about as much to the group's topics on the
+    leader of a partition as the quota allows: then the broker delays its responses to the group for longer than most
+    consumers take between two commits. Else None.
     """
     limit = limit_of(observations.last.snapshot, group)
     partition = partition_in(observations.last.snapshot.topics.get(topic), number)
@@ -319,7 +333,13 @@ def limit_of_reading(observations: Observations, group: Group, topic: str, numbe
 
 @lru_cache(256)
 def _allow(entity: QuotaEntity, rate: float, has_room: bool) -> tuple[cause.Next, ...]:
-    """Return the steps for a client at its quota: the same object for many groups."""
+    """Return the steps for a client at its quota. Equal arguments give the same object, since many groups may have it.
+
+    Args:
+        entity: the entity with the quota.
+        rate: the higher quota to propose, bytes per second.
+        has_room: whether no other group lags on that broker.
+    """
     return (
         cause.Next("allow more; or unset it", edits=(SetQuota(entity, CONSUMERS, rate),))
         if has_room
@@ -341,10 +361,13 @@ def _quota_evidence(entity: QuotaEntity, rate: float) -> cause.Evidence:
 def _throttled(
     group: str, since: datetime | None, limit: Limit, what: str, written: float, *, has_room: bool
 ) -> cause.Claim:
-    """Return the claim of a group at its quota.
+    """Return the claim about a group at its quota.
 
     Args:
-        written: bytes per second to a broker if above the quota; 0 if reads are only near it.
+        group: the name of the group.
+        since: the beginning, UTC; None if it was so at the first poll.
+        what: the fact for the title.
+        written: the bytes per second that are written to a broker, if above the quota; 0 if only the reads are near it.
         has_room: whether no other group lags on that broker.
     """
     sure = bool(written) and limit.sure
@@ -379,10 +402,10 @@ def _throttled(
 
 
 class _RecordSizes:
-    """The mean bytes of a record of each topic, and the leaders of partitions, at one poll.
+    """The mean size in bytes of a record of each topic, and the leaders of partitions, at one poll.
 
-    It equals another one with the same topics: a mean changes slowly, so the rates of a group whose offsets were not
-    read again stay.
+    It is equal to another one with the same topics: a mean changes slowly, so that the rates of a group whose offsets
+    were not read again need not be computed again.
     """
 
     def __init__(self, poll: triage_symptoms.Poll) -> None:
@@ -395,26 +418,28 @@ class _RecordSizes:
     __hash__ = None  # type: ignore[assignment]
 
     def leader(self, topic: str, number: int) -> int:
-        """Return the leader of a partition; -1 without one."""
+        """Return the id of the leader of a partition; -1 if it has none."""
         partition = partition_in(self._poll.snapshot.topics.get(topic), number)
         return partition.leader if partition is not None else -1
 
     def of(self, topic: str) -> float | None:
-        """Return the mean bytes of a record on disk, about its size in requests; None if unknown."""
+        """Return the mean size in bytes of a topic's record on disk, which is about its size in requests; None if
+        unknown.
+        """
         if topic not in self._known:
             self._known[topic] = _record_size(self._poll, topic)
         return self._known[topic]
 
 
 class _Rates(NamedTuple):
-    """Broker -> about how many bytes per second go through it, as the leader, for a group, over the window of its
-    trend. Each is empty if it is unknown.
+    """The bytes per second for a group by broker, which is the leader, over the window of the group's trend. Empty if
+    unknown.
     """
 
     written: Mapping[int, float]
-    """The bytes that are written to the group's partitions."""
+    """Broker -> the bytes per second that producers write to the group's partitions."""
     read: Mapping[int, float]
-    """The bytes that the group reads."""
+    """Broker -> the bytes per second that the group reads."""
 
 
 _UNKNOWN = _Rates({}, {})
@@ -464,12 +489,12 @@ def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
 
 _AT_MOST = 3
 _WRITING = (0.85, 2.0)
-"""Shares of a quota between which it may limit one or two producers."""
+"""Shares of a quota between which a write rate may be that of one or two producers limited by it."""
 
 
 def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield possible effects of quotas that no API shows: those of topics that are written to at a quota, and of low
-    quotas for changes and for new connections that were set lately.
+    """Yield possible effects of quotas that no API shows: on topics whose write rate is near a quota, and of low quotas
+    for changes and for new connections that were set lately. With each it yields the place to look.
     """
     yield from _written_at_a_limit(observations)
     yield from islice(_lowered(observations), _AT_MOST)
@@ -488,8 +513,8 @@ def _lowered(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield topics whose write rate is near a quota: no response shows which client writes them. Nothing if more than
-    `_MANY` quotas limit producers.
+    """Yield a possibility for topics whose write rate is near a quota: no API shows which client writes them. Nothing
+    if more than `_MANY` quotas limit producers.
     """
     snapshot = observations.last.snapshot
     limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
@@ -521,7 +546,9 @@ QUOTAS = (
         ),
     ),
 )
-"""Rules that precede those for the symptoms of a throttled group."""
+"""The rules about quotas, which are to be tried before the rules about groups: they explain the same symptoms
+better.
+"""
 CAUSES = (
     cause.CauseRule(
         "config-contested",

@@ -1,5 +1,5 @@
-"""Topics whose producers stopped without a change that explains it: clients write to a new topic of a similar name
-instead; or no API has the reason, and only a place to look can be named.
+"""Causes for topics to which producers stopped writing although no change explains it: clients write to a new topic of
+a similar name instead, or no API shows the reason, and only a place to look can be named.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from console.triage.symptoms import CLUSTER, Subject
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
 UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
 AGAIN = timedelta(seconds=30)
-"""The time in which a tool that deletes a connector creates it again."""
+"""The time within which a tool that deletes a connector creates it again."""
 DELIBERATE = timedelta(minutes=10)
-"""The time for which the deletion of a connector is information: an operator probably works on it."""
+"""The time for which the deletion of a connector is only information, because an operator probably works on it."""
 FEW = 3
-"""Maximum number of topics with rows of their own; more topics share one row."""
+"""Maximum number of silent topics with rows of their own; if there are more, they share one row."""
 _LOOK = (
     "look at the producers' logs: brokers close the connection of a client whose version, user or records they refuse, "
     "and no API names that client; the brokers' request logs do"
@@ -72,7 +72,9 @@ def _made_by_request(observations: Observations, topic: Topic) -> cause.Evidence
 
 
 def _without_source(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the source connectors that were deleted, and whose topics nothing has been written to since."""
+    """Yield a claim for each source connector that was deleted, and to whose topics no record has been written
+    since.
+    """
     for each in observations.past.sources:
         if each.created or observations.last.at < each.at + AGAIN:
             continue
@@ -197,8 +199,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_silence.NotBack] = ()) -> cause.Claim:
-    """Return the claim of a topic whose producers did not come back after a broker stopped. some: all, if they share a
-    row.
+    """Return the claim about a topic whose producers did not come back after a broker stopped. some: all such topics,
+    if they share one row.
     """
     since = datetime.fromtimestamp(first.silence.grew_at, UTC)
     names = first_few([each.silence.topic for each in some or (first,)], FEW)
@@ -235,7 +237,9 @@ def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_sile
 
 
 def _crossed(silence: triage_silence.Silence, observations: Observations) -> cause.Evidence | None:
-    """Return, as evidence, that a leader of a topic was upgraded just before the silence."""
+    """Return, as evidence, that a leader of a topic was upgraded just before producers stopped writing to the topic;
+    None if none was.
+    """
     leaders = {each.leader for each in observations.last.snapshot.topics[silence.topic].partitions}
     return upgraded(observations.past.upgrades, datetime.fromtimestamp(silence.grew_at, UTC), AT_ONCE, leaders)
 

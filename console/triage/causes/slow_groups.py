@@ -1,4 +1,4 @@
-"""A slow group: whether the writes or the reads changed, and where in the group it lags."""
+"""Further evidence about a slow group: whether the write or the read rate changed, and which part of the group lags."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
 
 BURST = 60.0
-"""Seconds for which more records than before may be a burst that ends."""
+"""Seconds for which more records than before may be a burst that ends by itself."""
 NEAR = 0.7
-"""The share of a topic's retention for which a record has waited and is soon deleted."""
+"""Share of a topic's retention, 0 to 1: a record that has waited for longer will soon be deleted."""
 CREATED = timedelta(minutes=5)
-"""Maximum time between the creation of a source connector and a rise of the writes to its topics."""
+"""Maximum time between the creation of a source connector and a rise of the writes to its topics that it may
+explain.
+"""
 
 _LOOK_AT_WRITERS = cause.Next(
     "look at what writes to its topics: a replay, retries, a new producer or connector. Its consumers read no slower "
@@ -77,17 +79,17 @@ MOST_MEMBERS = {
     "share": "group.share.max.size",
     "streams": "group.streams.max.size",
 }
-"""Type of a group -> the brokers' config with the maximum number of its members."""
+"""Type of a group -> the name of the broker config with the maximum number of its members."""
 
 
 class _Found(NamedTuple):
     """A fact about a slow group."""
 
     says: str
-    """The fact in the title."""
+    """The fact, as words for the title."""
     facts: Sequence[cause.Evidence]
     step: cause.Next | None = None
-    """The step that it suggests; None for none."""
+    """The step that the fact suggests; None for no step."""
 
 
 def examined(
@@ -99,14 +101,15 @@ def examined(
     watched: datetime,
     at_work: frozenset[str],
 ) -> Mapping[str, cause.Claim]:
-    """Return group -> the claim that it is slow, with its rates, what changed when that began, and the part of the
-    group whose lag grows, as far as they are known.
+    """Return group -> the claim that it is slow, extended by its rates, by what changed when the lag began to grow, and
+    by the part of the group whose lag grows, as far as these are known.
 
     Args:
-        claims: group -> the claim without these.
-        former: the former ends of logs, as far as they were read.
-        watched: time of the first poll, UTC.
-        at_work: the groups that certainly lag, and of which no claim has the place yet; the others get only the rates.
+        claims: group -> the claim without this evidence.
+        former: partition -> the former ends of its log, as far as they were read.
+        watched: the time of the first poll, UTC.
+        at_work: the groups that certainly lag and whose part that lags is not known yet; claims about other groups get
+            only the rates.
     """
     if not claims:
         return claims
@@ -166,7 +169,9 @@ def _examined(
 
 
 def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: datetime) -> cause.Claim:
-    """Return a claim with what arrives and what is read, and what differs from before."""
+    """Return a claim extended by the rates at which records arrive and are read, and by their difference from before.
+    began: the beginning of the growth, UTC.
+    """
     now, before = lag_shares.present_rates(trend), lag_shares.former_rates(trend, began.timestamp())
     if now is None:
         return claim
@@ -189,8 +194,11 @@ _each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
 def _place_of_growth(
     group: Group, trend: LagTrend, topics: Mapping[str, Topic], joined: Mapping[str, datetime]
 ) -> _Found | None:
-    """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
-    none. joined: client id and host of members that joined lately -> the time, UTC.
+    """Return the part of a group that has most of its partitions, or else most of the growth of its lag; None without
+    such a part.
+
+    Args:
+        joined: client id and host of members that joined lately -> the time, UTC.
     """
     loaded = lag_shares.loaded_member(group)
     if loaded is not None:
@@ -212,7 +220,9 @@ def _place_of_growth(
 
 
 def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _Found | None:
-    """Return that the coordinator refuses further members of a group; None if it takes more, or that is unknown."""
+    """Return the fact that the coordinator refuses further members of a group; None if it accepts more, or if that is
+    unknown.
+    """
     key = MOST_MEMBERS.get(group.type, "")
     found = configs.get(broker_resource(group.coordinator))
     entry = found.get(key) if found is not None else None
@@ -225,8 +235,8 @@ def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _F
 
 
 def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
-    """Return the member that has most partitions. Only classic groups of plain consumers take their assignor from
-    partition.assignment.strategy; Kafka Streams sets its own.
+    """Return the fact that one member has most of the partitions. The step is only for classic groups of plain
+    consumers, whose assignor is in partition.assignment.strategy; Kafka Streams sets its own.
     """
     how = f" (assignor {group.assignor})" if group.assignor else ""
     which = f"all {loaded.of}" if loaded.partitions == loaded.of else f"{loaded.partitions} of its {loaded.of}"
@@ -242,7 +252,7 @@ def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
 
 
 def _uneven(group: Group) -> _Found | None:
-    """Return the member that has far more partitions than another one; None if there is none."""
+    """Return the fact that one member has far more partitions than another; None if none has."""
     uneven = lag_shares.uneven_member(group)
     if uneven is None:
         return None
@@ -254,7 +264,7 @@ def _uneven(group: Group) -> _Found | None:
 
 
 def _often(commits: lag_shares.Commits) -> _Found:
-    """Return how often a group commits."""
+    """Return the fact that a group commits about after each record."""
     who = f"it or {first_few(commits.others, FEW)}" if commits.others else "it"
     fact = cause.Evidence(
         f"{commits.place[0]}/{commits.place[1]}, which has its offsets, gets {commits.a_second:,.0f} records/s, one "
@@ -266,17 +276,19 @@ def _often(commits: lag_shares.Commits) -> _Found:
 
 
 class _Reached(NamedTuple):
-    """The partition of a group whose next record retention deletes first."""
+    """The partition of a group whose next record retention will delete first."""
 
     place: Place
     waits: float
-    """The seconds for which the record has waited."""
+    """The seconds for which the next record has waited."""
     retention: int
-    """The topic's retention.ms."""
+    """The topic's retention.ms, in milliseconds."""
 
 
 def _reached(trend: LagTrend, configs: Mapping[ConfigResource, ConfigSet]) -> _Reached | None:
-    """Return the partition whose next record retention deletes first, if most of its time is over; else None."""
+    """Return the partition whose next record retention will delete first, if the record has waited for most of the
+    retention time; else None.
+    """
     found: _Reached | None = None
     known = {topic: _retention(topic, configs) for topic in {topic for topic, _ in trend.behind}}
     for place, behind in trend.behind.items():
@@ -289,7 +301,7 @@ def _reached(trend: LagTrend, configs: Mapping[ConfigResource, ConfigSet]) -> _R
 
 
 def _retention(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> int:
-    """Return the retention.ms of a topic whose records it deletes; 0 if it deletes none, or is unknown."""
+    """Return the retention.ms of a topic; 0 if it deletes no records by time, or if that is unknown."""
     mine = configs.get(topic_resource(topic))
     if mine is None or "delete" not in (text_in(mine, "cleanup.policy") or ""):
         return 0
@@ -320,7 +332,7 @@ def _change(
     sources: Sequence[SourceChange],
     began: datetime,
 ) -> _Found:
-    """Return the rate that changed when the lag began to grow."""
+    """Return the fact that the write or the read rate changed when the lag began to grow. began: that time, UTC."""
     what = "written" if changed.writes else "read"
     kept_up = "than before" if changed.since is None else "than was written before"
     rest = f"the group reads no slower {kept_up}" if changed.writes else "about as many are written as before"
@@ -345,7 +357,9 @@ def _is_compacted(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> bo
 
 
 def _new_sources(sources: Sequence[SourceChange], topics: Set[str], began: datetime) -> Iterator[cause.Evidence]:
-    """Yield the source connectors that were created before the writes rose, as evidence."""
+    """Yield, as evidence, the source connectors that were created just before the writes to these topics rose. began:
+    the time of the rise, UTC.
+    """
     for each in sources:
         both = sorted(topics & {*each.topics})
         if each.created and both and began - CREATED <= each.at <= began + CREATED:

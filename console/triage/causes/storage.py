@@ -1,4 +1,4 @@
-"""Causes in disks and the metadata quorum."""
+"""Causes in disks, remote storage, and the quorum of the metadata log."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _failed(observations: Observations) -> Iterator[cause.Claim]:
 
 
 TAKEN_IN = timedelta(seconds=10)
-"""Maximum time between the reads of brokers and of topics, which may show different moments."""
+"""Maximum time between the reads of brokers and of topics, which may therefore show different moments."""
 
 
 def _offline(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield replicas that are offline on running brokers: their directory failed, maybe before DescribeLogDirs reports
-    it.
+    """Yield a claim for replicas that are offline on running brokers: their log directory failed, which DescribeLogDirs
+    may report only later.
     """
     known = {each.subject.broker for each in observations.of(triage_symptoms.DIR_ERROR)}
     away = triage_symptoms.gone(observations.last.snapshot) | observations.last.silent
@@ -93,17 +93,17 @@ def _offline(observations: Observations) -> Iterator[cause.Claim]:
 
 
 Place = tuple[int, str]
-"""A broker and one of its log directories."""
+"""A broker's id and the path of one of its log directories."""
 SAME_FILES = 0.001
-"""The share of a file system's size by which two readings of its free bytes may differ while it fills. Directories of
-one host with sizes that are equal up to this share are on one file system.
+"""Share of a file system's size, 0 to 1, by which two readings of its free bytes may differ because it fills meanwhile.
+Directories of one host whose free bytes are equal up to this share count as one file system.
 """
 FEW = 0.1
-"""The share of the used bytes below which Kafka's logs are not the reason for the growth."""
+"""Share of the used bytes, 0 to 1: if Kafka's logs make up less of a growth, they are not its reason."""
 
 
 def _filling(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield the file systems that fill up: directories on the same one have one cause."""
+    """Yield a claim for each file system that fills up; all log directories on it share the claim."""
     found = [place for place, samples in observations.dirs.items() if _fills(observations, place, samples)]
     systems = _file_systems(observations, found)
     for places, fills in zip(systems, _what_fill(observations, systems), strict=True):
@@ -120,7 +120,7 @@ def _fills(observations: Observations, place: Place, samples: tuple[disk_trend.D
 
 
 def _file_systems(observations: Observations, places: Iterable[Place]) -> list[list[Place]]:
-    """Return directories by their file system, as far as their sizes show it."""
+    """Return lists of the directories that are on the same file system, as far as sizes and free bytes show it."""
     groups: list[list[Place]] = []
     for place in sorted(places):
         mine = next((each for each in groups if _is_one(observations, each[0], place)), None)
@@ -213,19 +213,21 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
 
 
 def _moves_to(moves: Iterable[Reassignment], places: Sequence[Place]) -> frozenset[Reassignment]:
-    """Return the reassignments that add a replica to a broker of these directories."""
+    """Return the reassignments that add a replica to a broker with one of these directories."""
     brokers = {broker for broker, _ in places}
     return frozenset(each for each in moves if not brokers.isdisjoint(each.adding))
 
 
 def _other_moves(moves: Collection[Reassignment], brokers: Sequence[int]) -> str:
-    """Return a text about moves that are not most of a growth."""
+    """Return a text about running moves that are not the main reason for a growth; ``""`` if there are none."""
     ids = ", ".join(map(str, brokers))
     return f"{plural(len(moves), 'running move')} to broker {ids} {'is' if len(moves) == 1 else 'are'} not most of it"
 
 
 def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -> Sequence[Filled | None]:
-    """Return, for each file system, the topic or the moves that fill it; None if that is unknown, or there are many."""
+    """Return, for each file system, the topic or the moves that fill it; None if that is unknown, or if no topic has
+    most of it.
+    """
     looks, snapshot = observations.looks, observations.last.snapshot
     parts = []
     for places in systems:
@@ -240,7 +242,7 @@ def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -
 
 
 def _is_soon_full(samples: tuple[disk_trend.DirSample, ...]) -> bool | None:
-    """Return whether a disk fills up at its present rate; None while the rate is unknown."""
+    """Return whether a disk will soon be full at its present rate of growth; None while the rate is unknown."""
     believed, left = disk_trend.foreseen(samples), disk_trend.seconds_left(samples)
     if samples[-1].at - samples[0].at < timedelta(seconds=disk_trend.LEAST):
         return None
@@ -251,7 +253,7 @@ _each_filled: RememberedEach[tuple[Place, ...], Filled | None] = RememberedEach(
 
 
 def _named(fills: Filled) -> str:
-    """Return the reason for a growth as text for a title."""
+    """Return the topic or the moves that fill a disk as text for a title."""
     if fills.places:
         return f"replicas of {first_few(fills.topics)} that a reassignment brings"
     return f"new replicas of {fills.topics[0]}" if fills.copies else f"topic {fills.topics[0]}"
@@ -279,7 +281,9 @@ MOST_CANCELLED = 5
 def _steps(
     snapshot: Snapshot, places: Sequence[Place], moves: frozenset[Reassignment], fills: Filled | None
 ) -> Iterator[cause.Next]:
-    """Yield the steps against the topic or the moves that fill a disk, or for finding them."""
+    """Yield the steps against the topic or the moves that fill a disk; if they are unknown, the steps that find them.
+    fills: None if unknown.
+    """
     if fills is None:
         yield cause.Next("find what grows: topics by size, retention")
     elif fills.places:
@@ -294,7 +298,7 @@ def _steps(
 
 
 def _ended(snapshot: Snapshot, places: Sequence[Place], moves: Sequence[Reassignment]) -> Iterator[cause.Next]:
-    """Yield the ways to stop moves that fill a disk."""
+    """Yield the steps that stop moves which fill a disk."""
     from console.plan.kinds.moves import is_unclean_to_cancel  # imported late, with the texts about such changes
 
     brokers = ", ".join(map(str, sorted({broker for broker, _ in places})))
@@ -310,8 +314,8 @@ def _ended(snapshot: Snapshot, places: Sequence[Place], moves: Sequence[Reassign
 
 
 def _limited(snapshot: Snapshot, topic: str) -> cause.Next:
-    """Return the step for a topic that fills a disk: a shorter retention, only where retention deletes records, and no
-    system keeps its state in them.
+    """Return the step for a topic that fills a disk. It proposes a shorter retention only if retention deletes the
+    topic's records and they are not the state of a system.
     """
     configs = snapshot.configs.get(topic_resource(topic))
     known = snapshot.topics.get(topic)
@@ -334,18 +338,22 @@ def _limited(snapshot: Snapshot, topic: str) -> cause.Next:
 
 
 PLENTY = 50_000_000_000
-"""Usable bytes of a disk that is nearly full by its share, and has room for a while if nothing fills it."""
+"""Minimum number of free bytes with which a disk that is nearly full by its share has space for a while, unless it
+fills up.
+"""
 
 
 def _rests(samples: tuple[disk_trend.DirSample, ...]) -> bool:
-    """Return whether a disk that is nearly full has plenty of bytes left, and no trend that fills it within a day."""
+    """Return whether a disk that is nearly full has at least `PLENTY` (50 GB) of free bytes and will not be full within
+    a day.
+    """
     left = disk_trend.foreseen(samples)
     return samples[-1].usable >= PLENTY and (left is None or left > disk_trend.SOON)
 
 
 def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
-    """Return the step that takes bytes from full directories: another directory of the broker first, then other
-    brokers, if these have room for the broker's replicas.
+    """Return the step that takes replicas off full directories: to another directory of the broker, else to other
+    brokers, if these have enough space.
     """
     broker, full = places[0][0], set(places)
     dirs = [each for each in snapshot.log_dirs.get(broker, ()) if each.failure is None]
@@ -374,7 +382,7 @@ def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
 
 
 def _room(log_dir: LogDir) -> int | None:
-    """Return the bytes that a directory can take until a fifth of its disk is left; None if that is unknown."""
+    """Return the bytes that can be added to a directory until only a fifth of its disk is free; None if unknown."""
     if log_dir.failure is not None or log_dir.cordoned:
         return 0
     if log_dir.usable_bytes < 0:
@@ -383,7 +391,9 @@ def _room(log_dir: LogDir) -> int | None:
 
 
 def _what_else(observations: Observations, places: list[Place]) -> str:
-    """Return a text that other files than Kafka's logs fill a file system; ``""`` if the logs do, or it is unknown."""
+    """Return a text which says that other files than Kafka's logs fill a file system; ``""`` if the logs do, or if it
+    is unknown.
+    """
     grown = [disk_trend.growth(observations.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
@@ -403,7 +413,7 @@ def _cordoned(known: LogDir | None) -> Iterator[cause.Evidence]:
 
 
 def _cleaner(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield compacted logs of one broker that are far larger than their other replicas."""
+    """Yield a claim for a broker whose replicas of compacted partitions are far larger than the other replicas."""
     for each in uncleaned(observations.last.snapshot):
         subject = triage_symptoms.Subject(broker=each.broker)
         odd = {
@@ -443,7 +453,7 @@ and the bytes per second of a slow copy, whose segments may take so long."""
 
 
 def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield tiered topics whose closed segments are not copied to remote storage."""
+    """Yield a claim for tiered topics whose closed segments are not copied to remote storage."""
     waiting = _waiting(observations)
     if not waiting:
         return
@@ -482,8 +492,8 @@ def _not_copied(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _waiting(observations: Observations) -> Mapping[tuple[str, int], float]:
-    """Return the partitions whose closed segments have waited for longer than a copy takes, each with the bytes that
-    wait. Partitions whose leaders copied something else meanwhile are left out.
+    """Return partition -> the bytes of closed segments that have waited for longer than a copy takes. Partitions whose
+    leaders copied other segments meanwhile are left out.
     """
     snapshot, logs, at = observations.last.snapshot, observations.last.facts.logs.logs, observations.last.at
     places = {
@@ -518,7 +528,7 @@ def _waiting(observations: Observations) -> Mapping[tuple[str, int], float]:
 
 
 def _segment(snapshot: Snapshot, topic: str) -> int | None:
-    """Return the maximum bytes of a topic's segment; None if it is unknown."""
+    """Return the maximum size of a topic's segment in bytes; None if unknown."""
     configs = snapshot.configs.get(topic_resource(topic))
     return number_in(configs, "segment.bytes") if configs is not None else None
 
@@ -559,15 +569,17 @@ def _lost(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _ask_controllers(snapshot: Snapshot) -> Iterator[cause.Next]:
-    """Yield the next place to look, if kac asked brokers: they do not report which controllers are down."""
+    """Yield the step to connect to the controllers, if kac is connected to brokers: these do not report which
+    controllers are down.
+    """
     addresses = () if snapshot.cluster.controllers else controllers_addresses(snapshot)
     if addresses:
         yield cause.Next(f"look which of them are down: kac triage --bootstrap-controller {','.join(addresses[:3])}")
 
 
 def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence]:
-    """Yield the voters as last reported or configured; if kac asks controllers, also that the voters are unknown.
-    Nothing if the adjacent text `told` names them already.
+    """Yield, as evidence, the voters as they were last reported or are configured; on a connection to controllers also
+    if they are unknown. Nothing if the text `told`, which is shown next to it, names them already.
     """
     known = known_voters(poll.snapshot)
     if (text := voters_text(known)) in told or (known is None and not poll.snapshot.cluster.controllers):
@@ -576,7 +588,9 @@ def _who_votes(poll: triage_symptoms.Poll, told: str) -> Iterator[cause.Evidence
 
 
 def _majority_back(poll: triage_symptoms.Poll) -> str:
-    """Return the controllers to start so that there is a leader again: by name if kac asks controllers."""
+    """Return, as text, which controllers have to be started so that there is a leader again; by name on a connection to
+    controllers.
+    """
     text = "bring back a majority of the controllers: nothing can be changed until then"
     controllers = {each.id for each in poll.snapshot.cluster.controllers}
     known = known_voters(poll.snapshot)
@@ -653,8 +667,8 @@ def _unstable(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _short_timeouts(snapshot: Snapshot) -> list[int]:
-    """Return the timeouts of controllers that are shorter than Kafka's default, in milliseconds; of controllers that
-    are brokers: no other node's configs are read.
+    """Return the timeouts, in milliseconds, of controllers that are shorter than Kafka's default. Only those of
+    controllers that are also brokers are known: kac reads the configs of no other node.
     """
     found = {long_number(each) for each in values_of_brokers(snapshot, FETCH_TIMEOUT).values()}
     return sorted(each for each in found if each is not None and each < USUAL_TIMEOUT)
@@ -683,12 +697,12 @@ def _voter(observations: Observations) -> Iterator[cause.Claim]:
 
 
 RESTARTS = 60_000
-"""Milliseconds for which a controller that restarts may be behind the metadata log."""
+"""Milliseconds for which a controller may be behind the metadata log because it restarts."""
 
 
 def _may_restart(observations: Observations, quorum: Quorum, voter: QuorumReplica) -> bool:
-    """Return whether a voter that is behind may only restart: for less than a minute, as the only one, and as a
-    controller that is no running broker. No API reports whether a controller of its own answers.
+    """Return whether a voter that is behind may just be restarting: for less than a minute, as the only one, and not as
+    a running broker. No API reports whether a controller that is no broker answers.
     """
     poll = observations.last
     away = triage_symptoms.gone(poll.snapshot) | poll.silent

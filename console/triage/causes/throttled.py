@@ -1,4 +1,4 @@
-"""Clients above their quota, from the brokers' request logs: the only source of throttle times by client."""
+"""Clients above their quota, from the brokers' request logs: only these show the throttle times of each client."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from console.triage.observations import Observations
 from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
 
 KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
-"""API -> the quota for its bytes; request_percentage limits the time of any request."""
+"""API -> the quota for its bytes; the quota request_percentage limits the time of requests of any API."""
 FEWEST = 3
-"""Minimum number of throttled requests within the window: fewer may be caused by a burst."""
+"""Minimum number of throttled requests within the window; fewer may be caused by a burst."""
 RARELY = 10
-"""At least one of this many requests has to be throttled: a lower share is a burst, after which the client
-continues."""
+"""If fewer than one of this many requests is throttled, it was a burst, after which the client continues."""
 MOST = 20
-"""Maximum number of clients that are named, the most throttled ones."""
+"""Maximum number of clients that are named, those that were throttled most."""
 USER = "User:"
 
 
@@ -40,7 +39,7 @@ def _by_log(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _groups(observations: Observations) -> dict[str, list[str]]:
-    """Return client id -> the groups that lag and have members with it."""
+    """Return client id -> the groups that lag and have a member with this client id."""
     found: dict[str, list[str]] = {}
     lagging = {each.subject.group for name in (LAG_GROWS, COMMIT_STANDS_STILL) for each in observations.of(name)}
     for name in sorted(each for each in lagging if each is not None):

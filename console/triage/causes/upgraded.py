@@ -1,4 +1,4 @@
-"""The evidence that brokers were upgraded to a release that refuses old clients, and the step for it."""
+"""Evidence that brokers were upgraded to a release that refuses old clients, and the step for it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from console.triage.folding import FEW
 from console.triage.upgrades import KEPT, Upgrade
 
 SETTLES = timedelta(seconds=90)
-"""The time for which an upgraded broker may already refuse clients before kac reads its versions: it reads them twice a
-minute, once all brokers answer."""
+"""Time for which an upgraded broker may already refuse clients before kac has read its version: it reads versions twice
+a minute, once all brokers answer.
+"""
 
 
 AT_ONCE = timedelta(minutes=2)
-"""The maximum time from the upgrade of a partition's leader to the last record of clients that it refuses."""
+"""Maximum time from the upgrade of a partition's leader to the last record of clients that it refuses."""
 
 
 def upgraded(
@@ -25,9 +26,10 @@ def upgraded(
     """Return, as evidence, the upgrades shortly before clients stopped; None if there are none.
 
     Args:
+        known: the upgrades that kac saw.
         since: the time at which the clients stopped, UTC.
         within: the maximum time from an upgrade to `since`.
-        leaders: the brokers of which one must be among the upgraded ones, within that time; None for any.
+        leaders: brokers of which at least one must be among the upgraded ones; None for no such condition.
     """
     found = [each for each in known if since - within <= each.at <= since + SETTLES]
     if not found or not (leaders is None or any(each.broker in leaders for each in found)):
