@@ -389,8 +389,8 @@ class AclIndex:
         """Return the decision of the ACLs on a request, like `decide` without its reasons: it stops at the first deny.
 
         Returns:
-            True or False; None if no ACL applies. The brokers' configs ``super.users`` and
-            ``allow.everyone.if.no.acl.found`` then decide, which DescribeConfigs does not return.
+            True or False; None if no ACL applies. Then the brokers' configs ``super.users`` and
+            ``allow.everyone.if.no.acl.found`` decide; DescribeConfigs does not return these configs.
         """
         allowed = None
         # Continue after an allow: any deny takes precedence (StandardAuthorizerData.findResult).

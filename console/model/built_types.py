@@ -1,8 +1,8 @@
 """Types for msgspec, built before threads use them.
 
-msgspec learns a type's fields when the type is first used. A thread that uses the type meanwhile finds it half built,
-and crashes the process (SIGSEGV, msgspec 0.22), as two threads did that read their first journal at the same time. So
-one thread builds each type, and the others wait.
+msgspec learns a type's fields when the type is first used. If a second thread uses the type meanwhile, it finds the
+type half built, and the process crashes (SIGSEGV, msgspec 0.22): this happened when two threads read their first
+journal at the same time. So one thread builds each type, and the others wait.
 """
 
 from __future__ import annotations

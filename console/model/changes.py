@@ -35,7 +35,7 @@ class ConfigOp(Struct, frozen=True):
 
 
 class ChangeRequest(Struct, frozen=True):
-    """A request that changes a cluster. Most of these classes have Kafka's name of the request."""
+    """A request that changes a cluster. Most subclasses have Kafka's name of the request."""
 
     sender: ClassVar[str]
     """The name of the module in `console.admin` whose ``SENDERS`` has the function that sends the request."""
@@ -115,8 +115,9 @@ class NewTopic(Struct, frozen=True):
 
 
 class OwnTarget(Struct, frozen=True):
-    """The base class of the targets of changes that are not to the configs of a resource. Each kind of target is a
-    subclass, so a topic and a group with the same name are never equal.
+    """The base class of all targets of changes except config resources, quota entities, ACLs and partitions'
+    leaders, which have other classes. Each kind of target is a subclass, so a topic and a group with the same
+    name are never equal.
     """
 
     text: ClassVar[str] = ""
@@ -298,8 +299,8 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """Topic -> the number of partitions before the request. If no response arrives, kac compares the topic with it to
-    find the outcome.
+    """Topic -> the number of partitions before the request. If no response arrives, kac compares the present number
+    with it to find the outcome.
     """
     timeout_ms: int = 30_000
 

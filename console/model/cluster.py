@@ -21,8 +21,8 @@ from console.model.failure import Failure
 
 
 class ReplicaSize(NamedTuple):
-    """A replica on disk: its size in bytes, its offset lag in records, and whether it is a future replica, which is a
-    copy that the broker writes to move the replica into another of its directories.
+    """A replica on disk: its size in bytes, its offset lag in records, and whether it is a future replica. The
+    broker writes a future replica to move a replica into another of its directories.
     """
 
     topic: str
@@ -294,7 +294,7 @@ def is_gone(before: Topic | None, now: Topic | None) -> bool:
     id. Brokers before 2.8 have no ids; then the name alone decides.
 
     Args:
-        before: the topic; None if it did not exist, then the result is False.
+        before: the topic; None if it did not exist, for which the result is False.
         now: the topic that has its name now; None if no topic has it.
     """
     if before is None or now is None:
@@ -474,8 +474,9 @@ class GroupMember(Struct, frozen=True):
     target: Places | None = None
     """The partitions of its target assignment; None if the protocol has no target (classic, share)."""
     tasks: StreamsTasks | None = None
-    """The tasks of a member of a streams group; None for other members. The member's partitions are those of the active
-    tasks' source topics."""
+    """The tasks of a member of a streams group; None for other members. The member's partitions are those that its
+    active tasks read from source topics.
+    """
     target_tasks: StreamsTasks | None = None
     """The tasks of the target assignment in a streams group; None for other groups."""
     topology_epoch: int = -1
@@ -533,8 +534,8 @@ class Group(Struct, frozen=True):
 
     @property
     def behind(self) -> tuple[GroupMember, ...]:
-        """The members that have not reached the group epoch. Other members may wait for partitions that these still
-        own.
+        """The members that have not reached the group epoch. Other members may wait for partitions that the listed
+        members still own.
         """
         return tuple(member for member in self.members or () if 0 <= member.epoch < self.epoch)
 
@@ -620,8 +621,8 @@ class CommittedOffset(NamedTuple):
 
 
 class GroupPosition(Struct, frozen=True):
-    """A group with its members, None if it does not exist, and (topic, partition) -> its committed offset, or the start
-    offset in a share group.
+    """A group with its members (None if the group does not exist), and (topic, partition) -> its committed offset,
+    or the start offset in a share group.
     """
 
     group: Group | None

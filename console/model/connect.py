@@ -136,9 +136,9 @@ class StatesSeen(Struct, frozen=True):
     states: tuple[str, ...]
     """The state of the connector itself, then those of its tasks."""
     since: datetime
-    """The time at which kac first saw them, UTC."""
+    """The time at which kac first saw the states, UTC."""
     is_first: bool = False
-    """Whether kac saw these states at its first read of the cluster, so that they may be older than `since`."""
+    """Whether kac saw the states at its first read of the Connect cluster, so that they may be older than `since`."""
 
 
 class Logger(NamedTuple):
@@ -158,7 +158,7 @@ def states_seen(
 
     Args:
         known: the result of the previous read; empty at the first one.
-        read: the names of the Connect clusters that an earlier read showed.
+        read: the names of the Connect clusters that an earlier read showed; states in other clusters get `is_first`.
         at: the time of this read, UTC.
     """
     found = {}

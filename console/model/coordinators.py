@@ -27,8 +27,9 @@ def java_hash(text: str) -> int:
 # Cached: each refresh looks up the same groups, and hashing a long name is a loop in Python.
 @lru_cache(65_536)
 def partition_of(name: str, partitions: int) -> int:
-    """Return the number of the partition, of the topic ``__consumer_offsets`` or ``__transaction_state``, that a group
-    or a transactional id belongs to (Utils.abs of its hash). partitions: the number of partitions of that topic.
+    """Return the number of the partition to which a group belongs in the topic ``__consumer_offsets``, or a
+    transactional id in ``__transaction_state`` (Utils.abs of its hash). partitions: the number of partitions of
+    that topic.
     """
     value = java_hash(name)
     # Java can't negate this number; Kafka's Utils.abs returns 0.

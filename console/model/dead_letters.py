@@ -165,8 +165,8 @@ def _text(data: bytes | None) -> str:
 
 
 def _number(data: bytes | None, size: int) -> int:
-    """Return the number in a header's value; -1 for None, and for bytes that are no such number. size: the number of
-    its bytes if the tool writes it in binary; 0 if the tool writes text.
+    """Return the number in a header's value; -1 for None, and for bytes that are not a number in this form. size:
+    the number of its bytes if the tool writes it in binary; 0 if the tool writes text.
     """
     if data is None:
         return -1
@@ -221,9 +221,10 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         ends: partition and its end offset when the redrive began: later letters are not sent.
         topic_id: the id of the dead-letter topic when the redrive began; ``""`` if brokers have no topic ids. A topic
             with the same name and another id has other letters.
-        reached: partition and the first offset that no earlier operation looked at, by the journal.
-        behind: the number of the last of these earlier operations; 0 if there is none.
-        noted: the number of letters that they sent, by the journal.
+        reached: partition and the first offset that no earlier operation with the same selection looked at, by the
+            journal.
+        behind: the operation number of the last earlier operation with the same selection; 0 if there is none.
+        noted: the number of letters that the earlier operations with the same selection sent, by the journal.
     """
 
     topic: str

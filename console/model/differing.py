@@ -1,5 +1,8 @@
-"""The difference between two mappings that share unchanged values: by identity, in loops that run in C if the keys are
-in the same order, so that 100,000 entries take some milliseconds. Pure."""
+"""The difference between two mappings that share unchanged values. Pure.
+
+Values are compared by identity. If the keys of both are in the same order, the loops run in C, so that 100,000 entries
+take some milliseconds.
+"""
 
 from __future__ import annotations
 

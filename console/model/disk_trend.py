@@ -15,8 +15,8 @@ MOST_SAMPLES = 32
 SOON = 24 * 3600.0
 """Maximum seconds until a disk is full for which kac reports it."""
 FORESIGHT = 30
-"""Maximum seconds to a full disk that a trend can forecast, as a multiple of the seconds that the trend covers: a trend
-of 30 s, which may come from one written file, forecasts at most 15 minutes.
+"""A trend forecasts when a disk is full at most this many times the seconds ahead that the trend covers: a trend of
+30 s, which may come from one written file, forecasts at most 15 minutes.
 """
 LEAST = 30.0
 """Minimum seconds that the samples of a disk must cover for a forecast."""

@@ -160,8 +160,8 @@ class EntityType(NamedTuple):
     keys: tuple[KnownKey, ...] = ()
     """The keys that brokers list only if they are set, in display order."""
     has_levels: bool = False
-    """Whether its keys are loggers and its values log levels. A process keeps these in memory, not in the metadata log,
-    and describes every logger as set.
+    """Whether its keys are loggers and its values log levels. A process keeps levels in memory, not in the metadata
+    log, and describes every logger as set.
     """
     own_keys: bool = False
     """Whether the keys differ from entity to entity, so that another entity of the type is no example and any key may

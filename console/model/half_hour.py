@@ -67,9 +67,9 @@ CORRECTED = 2
 
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
-    """Return the index of the first sample to keep when a sample is added; ``len(slots)`` to drop all, because the
-    clock was set back; None to add nothing, because the slot has a sample already, or the clock was set back by at most
-    `CORRECTED` slots.
+    """Return the index of the first sample to keep when a sample is added. Return ``len(slots)``, to drop all samples,
+    if the clock was set back by more than `CORRECTED` slots. Return None, to add nothing, if the slot has a sample
+    already, or the clock was set back by no more than that.
 
     Args:
         slots: the slots of the known samples, ascending.
@@ -104,7 +104,7 @@ class Values(NamedTuple):
     name.
     """
     values: bytes
-    """The values at these indexes, 32-bit floats; NaN for unknown."""
+    """The values at the indexes in `places`, or of all names if that is None: 32-bit floats, NaN for unknown."""
 
     def at(self, place: int) -> float:
         """Return the value of the name at an index; NaN for unknown."""

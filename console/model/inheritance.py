@@ -177,8 +177,8 @@ class Inheritance:
         return entry or self.sample(resource.type, key)
 
     def sample(self, resource_type: ResourceType, key: str) -> config.ConfigEntry | None:
-        """Return the entry of a key from any resource of the type, of which only the data type and the flags are of
-        use; None if no resource has the key.
+        """Return the entry of a key from any resource of the type; None if no resource has the key. Only its data
+        type and flags are valid for other resources.
         """
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
 

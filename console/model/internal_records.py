@@ -68,8 +68,8 @@ class _Half(NamedTuple):
 
 @cache
 def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int, _Half]]]:
-    """Return number at the beginning of a key -> the type's name, the schema of its key, and version of a value -> the
-    schema of the value, for the records of a coordinator's topic.
+    """Return number of a record type -> its name, the schema of its key, and version of a value -> the schema of the
+    value, for the records of a coordinator's topic. The number is at the beginning of a key.
     """
     rows = json.loads((Path(__file__).parent / "coordinator_records.json").read_text())
     made = {}
@@ -295,7 +295,7 @@ of the key.
 _BEGIN = tuple(each.key for each in _CONNECTS)
 _OFFSETS_KEY = b'["'
 _SECRET_KINDS = ("properties", "key")
-"""The first of a kind's `members`, for kinds whose values may contain secrets."""
+"""The kinds whose values may contain secrets, each by the first of its `members`."""
 
 
 @lru_cache(1 << 10)

@@ -186,7 +186,7 @@ class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"
 
 
 class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="closed"):
-    """A note that kac is no longer to remind of reverting an edit, with the reason."""
+    """A note that kac no longer reminds operators to revert an edit, with the reason."""
 
     place: Place
     at: Time

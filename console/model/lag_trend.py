@@ -36,7 +36,7 @@ MISSED = 2.0
 known.
 """
 PAUSED = 1.3
-"""Multiple of the longest pause between two commits of the partition until it counts as stuck."""
+"""A partition counts as stuck only after this multiple of the longest pause between two of its commits."""
 RHYTHM = 3
 """Minimum number of a partition's commits from which their interval is computed."""
 STUCK_BESIDE = 20.0
@@ -60,7 +60,7 @@ class PartitionTrend(NamedTuple):
     """The change of a partition's lag, and how long its commit has not moved."""
 
     rate: float | None = None
-    """Records per second by which the lag grows: negative if it shrinks, 0 if it changed by less than one step of
+    """Records per second by which the lag grows: negative if it shrinks, 0 if it changed by at most one step of
     commits, None if unknown.
     """
     still: float = 0.0
@@ -165,8 +165,8 @@ class LagTrend(Struct, frozen=True):
 
 
 def times_to_read(trends: Iterable[LagTrend], most: int) -> list[model_time_lag.Spot]:
-    """Return the committed offsets at which a record's time has to be read, since the polls do not show how long it has
-    waited; those that were read before are left out.
+    """Return the committed offsets at which a record's time has to be read, since the polls do not show how long the
+    record has waited. Offsets at which it was read before are left out.
 
     Args:
         most: maximum number of results: the partitions with the largest lags of each group first, the groups in turn.
@@ -464,10 +464,10 @@ def _is_stuck(
 ) -> bool:
     """Return whether a commit is stuck: records were written since it last moved, and it has not moved for too long.
 
-    If the interval of the member's commits is known, too long is `STUCK_SOON` (10 s), `MISSED` (2) intervals, or
-    `PAUSED` (1.3) times the longest pause, whichever is longest. Otherwise a group may commit only once a minute: too
-    long is `STUCK_BESIDE` (20 s) if another commit of the member moved later, else `STUCK_ALONE` (90 s), and at least
-    twice the longest pause. False if no client is known to read the partition.
+    If the interval of the member's commits is known, too long is the longest of `STUCK_SOON` (10 s), `MISSED` (2)
+    intervals, and `PAUSED` (1.3) times the longest pause. If it is unknown, the group may commit only once a minute:
+    too long is `STUCK_BESIDE` (20 s) if another commit of the member moved later, else `STUCK_ALONE` (90 s), and at
+    least twice the longest pause. False if no client is known to read the partition.
 
     Args:
         still: seconds without a commit, less the seconds by which a quota may delay responses.

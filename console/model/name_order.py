@@ -11,8 +11,8 @@ _known: list[tuple[Mapping[str, object], Sequence[str]]] = []
 
 
 def in_order(named: Mapping[str, object]) -> Sequence[str]:
-    """Return the keys of a mapping, sorted. If the mapping differs from a cached one in a few keys, only those are
-    inserted.
+    """Return the keys of a mapping, sorted. If the mapping has most keys of a cached one, only the other keys have to
+    be sorted into the cached order.
 
     Args:
         named: a mapping that does not change after the call. The same object, or one with the same keys, yields the

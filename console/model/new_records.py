@@ -242,8 +242,8 @@ def _time(data: dict[str, Any]) -> int:
 
 
 def of_record(record: Record) -> NewRecord:
-    """Return a record that was read as one to write, with the same bytes, headers and timestamp; its key determines the
-    partition.
+    """Convert a record that was read into a record to write, with the same bytes, headers and timestamp; its key
+    determines the partition.
     """
     return NewRecord(record.key, record.value, record.headers, None, record.timestamp)
 

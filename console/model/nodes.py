@@ -82,8 +82,8 @@ def shared_addresses(
     brokers.
 
     The configs of a broker are used if they contain the address that it advertises to kac; otherwise they are older
-    than its last start. A loopback address in configs may be a listener for the broker's own host: it is used only if
-    kac reaches all brokers at loopback addresses, and some of them do not advertise it.
+    than its last start. A loopback address in configs may be a listener for the broker's own host. So it counts only if
+    kac reaches all brokers at loopback addresses, and at least one broker does not advertise it.
 
     Args:
         brokers: the brokers with the addresses that they advertise to kac.

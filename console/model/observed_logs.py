@@ -13,7 +13,7 @@ Place = tuple[str, int]
 """A topic and a partition number."""
 
 MOST_JUMPS = 2_000
-"""Maximum number of jumps that are kept, also of falls: the latest ones."""
+"""Maximum number of jumps that are kept, and of falls: the latest ones."""
 KEPT_SECONDS = 1_800.0
 MOST_WAITS = 6
 """Maximum number of waits that are kept for a log. Several are needed: at a checkpoint of an application, several
@@ -83,8 +83,8 @@ class ObservedLog(NamedTuple):
     grew_at: float | None = None
     """The time, Unix seconds, of the last poll that saw a higher end offset than the poll before; None if none did."""
     pause: float = 0.0
-    """The longest time in seconds between two polls that saw a higher end offset, or from the first poll to the first
-    of these. The time by which a read was late is subtracted.
+    """The longest time in seconds between two polls that saw a higher end offset; the first poll of the log counts
+    as one of them. The time by which a read was late is subtracted.
     """
     every: float = 0.0
     """The seconds between the last two reads; 0 before the second one."""

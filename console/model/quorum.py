@@ -15,8 +15,10 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
-"""Milliseconds without a fetch, or without catching up, after which a replica counts as not following: much longer than
-a fetch, and half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and related keys)."""
+"""Milliseconds without a fetch, or without catching up, after which a replica counts as not following. They are much
+longer than a fetch, and half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and
+related keys).
+"""
 KRAFT_VERSION = "kraft.version"
 """The feature that, from level 1 on, gives voters directory ids and allows adding and removing voters (KIP-853)."""
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
-"""Minimum seconds over which a rate is averaged: the last poll is compared with one that is at least this old, once
-there is one, and at most twice as old if polls are frequent. Less frequent polls are compared with the poll before.
+"""Minimum seconds over which a rate is averaged, if polls are frequent: the last poll is compared with one that is
+at least this old, once there is one, and at most twice as old. If polls are less frequent, the last two are
+compared.
 """
 SHORTEST = 1.0
 """Minimum seconds between two polls for a rate."""
@@ -337,8 +338,8 @@ class _Sums:
 
 
 def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
-    """Return broker -> the rate of writes to the partitions that it leads; brokers with an unknown rate are left out.
-    tallies: those of each topic, by broker.
+    """Return broker -> the rate of writes to the partitions that it leads; brokers with an unknown rate are left
+    out. tallies: for each topic, broker -> the tally of the partitions that it leads.
     """
     times = Counts(map(id, tallies))  # equal tallies are one object: count the objects
     led: dict[int, list[Tally]] = {}

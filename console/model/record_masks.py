@@ -2,9 +2,10 @@
 
 A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``, and ``**`` for any number of members and
 elements, including zero: ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a
-document, and the list of pairs that some serializers make of a map is searched as a map. Contents that can't be
-searched for a path are hidden completely: a binary value, and a text that is not JSON and has a ``{``, or a masked
-field's name before a ``=`` or similar.
+document, and the list of pairs that some serializers make of a map is searched as a map.
+
+Contents that can't be searched for a path are hidden completely. These are binary values, and texts that are not JSON
+and have a ``{``, or a masked field's name before a ``=`` or similar.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ class SchemaText(Struct, frozen=True):
     name: str = ""
     """The name by which other schemas refer to this one."""
     references: tuple[SchemaText, ...] = ()
-    """The schemas to which this one refers. A schema comes after those to which it refers itself."""
+    """The schemas to which this one refers, each after the schemas to which it refers itself."""
     subject: str = ""
     """One of the subjects that have the schema; ``""`` if unknown."""
     version: int = 0

@@ -51,7 +51,8 @@ class Snapshot(Struct, frozen=True):
     topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
-    """The broker that described the topics, so that their inherited values are this broker's; None if any broker did.
+    """The broker that described the topics, so that their inherited values are this broker's; None if it is unknown
+    which broker did.
     """
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
     """Resource -> the time at which its configs were last read, UTC."""
@@ -618,8 +619,9 @@ _ENTERED: Mapping[Part, Callable[[Snapshot, Any, datetime], Snapshot]] = {
 
 
 def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group) -> bool:
-    """Return whether a listed group has the same state, type and coordinator as the known one, which may have members.
-    Before ListGroups version 4 a listing has no states, so states are then not compared.
+    """Return whether a listed group has the same state, type and coordinator as the known one, so that the known one
+    is kept with its members. Before ListGroups version 4 a listing has no states, so states are then not
+    compared.
     """
     return known is not None and (known.state, known.type, known.coordinator) == (
         listed.state or known.state,

@@ -178,8 +178,8 @@ def system_topic(
 
     Args:
         name: the name of the topic.
-        partitions: the number of its partitions; None if unknown, then it is not checked.
-        policy: the cleanup.policy of the topic; None if it was not read, then it is not checked.
+        partitions: the number of its partitions; None if unknown, so that it is not checked.
+        policy: the cleanup.policy of the topic; None if it was not read, so that it is not checked.
         groups: the groups of the cluster. A Streams application is a group, and its topics' names begin with the
             group's name.
     """

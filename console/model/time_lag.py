@@ -33,7 +33,7 @@ class EndsSeen(NamedTuple):
     ats: tuple[float, ...]
     """The times of the polls, Unix seconds."""
     ends: tuple[int, ...]
-    """The end offsets at these times; each is at least the one before."""
+    """The end offsets at the times in `ats`; each is at least the one before."""
 
 
 class Spot(NamedTuple):

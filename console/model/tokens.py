@@ -55,9 +55,10 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 
 
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, although programs should have renewed it by now: it is in the last
-    quarter of its period, or in the last twentieth if it has a renewer or was renewed before. For a token that can't be
-    renewed any further, it must be in the last quarter of its whole lifetime. False for a token that has ended.
+    """Return whether a token ends within a day, although programs should have renewed it by now. That is so in the last
+    quarter of its period, or in the last twentieth if the token has a renewer or was renewed before. A token that
+    can't be renewed any further must be in the last quarter of its whole lifetime instead. False for a token that
+    has ended.
 
     Args:
         now: ms since 1970.

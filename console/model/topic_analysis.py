@@ -84,7 +84,7 @@ class Codec(NamedTuple):
     records: int
     batches: int
     stored: int
-    """The size in bytes of their batches in the log. Of a batch that was read in part, the same part of its size
+    """The size in bytes of their batches in the log. If only a part of a batch was read, the same part of its size
     counts.
     """
     plain: int
@@ -129,7 +129,9 @@ class SchemaCount(NamedTuple):
     schema: str
     records: int
     tried: int = 0
-    """The number of these records that kac decoded to test the schema, evenly distributed over the records."""
+    """The number of records with the reference that kac decoded to test the schema, evenly distributed over all of
+    them.
+    """
     failed: int = 0
     why: str = ""
     """The reason of the first decoding that failed; ``""`` if none failed."""
@@ -157,7 +159,7 @@ class Times(NamedTuple):
     disordered: int = 0
     """The number of records whose timestamp is before that of an earlier record of their partition."""
     furthest_back_ms: int = 0
-    """The largest difference in ms by which such a timestamp lies before the earlier record's."""
+    """The largest difference in ms by which a timestamp lies before that of an earlier record of the partition."""
     by_broker: int = 0
     """The number of records whose timestamp the broker set (LogAppendTime)."""
     gaps: tuple[Gap, ...] = ()

@@ -104,7 +104,9 @@ class TopicLags(NamedTuple):
         return sorted(self.by_topic.get(topic, {}).items(), key=lambda each: (-(each[1].seconds or 0), each[0]))
 
     def of(self, topic: str) -> TopicLag | None:
-        """Return the lag of a topic's readers, which may be none; None if a group that may read it was not read."""
+        """Return the lag of a topic's readers, also if it has no readers; None if a group that may read it was not
+        read.
+        """
         return self.topics.get(topic) or (TopicLag(0, NOT_BEHIND) if self.complete else None)
 
 

@@ -52,7 +52,9 @@ class Producer(Struct, frozen=True):
 
 
 class ProducerListing(Struct, frozen=True):
-    """(topic, partition) -> its producers, and -> the failure for partitions that could not be read."""
+    """(topic, partition) -> its producers, for the partitions that were read; and (topic, partition) -> the failure,
+    for the others.
+    """
 
     producers: Mapping[Place, tuple[Producer, ...]]
     failures: Mapping[Place, Failure] = field(default_factory=dict)
@@ -124,7 +126,7 @@ class Transactions(Struct, frozen=True, dict=True):
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
     """(topic, partition) -> its offsets, for the partitions that were read."""
     open: tuple[OpenTransaction, ...] = ()
-    """The open transactions in these partitions."""
+    """The open transactions in the partitions that were read."""
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
     """Transactional id -> the transaction as its coordinator describes it."""
     failures: Mapping[Place, Failure] = field(default_factory=dict)
@@ -287,8 +289,8 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
 
 
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
-    """Return the verdict on a transaction that its coordinator lists with the partition, and therefore will end there
-    with a marker.
+    """Return the verdict on a transaction for which the coordinator still lists the partition: the coordinator will
+    end it there with a marker.
     """
     lasted = seen.at_ms - known.start_ms
     limit = _limit(known, seen)

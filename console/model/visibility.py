@@ -18,7 +18,7 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
     """Return a failure if an empty listing of topics may be due to missing rights; None if it proves that there are no
     topics.
 
-    It is proven if the log directories of all brokers were read, and have no replicas.
+    An empty listing is a proof if the log directories of all brokers were read, and have no replicas.
 
     Args:
         who: the principal; ``""`` if it is unknown.
@@ -45,8 +45,8 @@ def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
     """Return a failure if an empty listing of groups may be due to missing rights; None if it proves that there are no
     groups.
 
-    It is proven for a principal that may DESCRIBE the cluster, to which brokers list all groups. None also if the
-    server does not report the principal's operations on the cluster.
+    An empty listing is a proof for a principal that may DESCRIBE the cluster, because brokers list all groups to it.
+    None also if the server does not report the principal's operations on the cluster.
 
     Args:
         who: the principal; ``""`` if it is unknown.

@@ -86,8 +86,9 @@ def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -
         several: whether further documents are accepted; the limits apply to all of them together.
 
     Raises:
-        UnsafeYaml: the file has too many characters, values or levels, or anchors, aliases, tags or a second document
-            that are not accepted. yaml.YAMLError: the text is not YAML.
+        UnsafeYaml: the file has too many characters, values or levels; or it has anchors, aliases, tags or a second
+            document, and they are not accepted.
+        yaml.YAMLError: the text is not YAML.
     """
     import yaml
 
