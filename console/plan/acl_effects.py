@@ -29,8 +29,8 @@ MOST_NARROWER = 2_000
 together.
 """
 FEWEST = 20
-"""Minimum number of such resources that are evaluated for each principal and edit, even if that exceeds
-`MOST_NARROWER`.
+"""Minimum number of resources with narrower ACLs that are evaluated for each principal and edit, even if that
+exceeds `MOST_NARROWER`.
 """
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
@@ -44,9 +44,9 @@ class Move(NamedTuple):
 
     operations: tuple[AclOperation, ...]
     names: tuple[str, ...]
-    """The existing resources for which this happens."""
+    """The existing resources on which the principal loses or gains the operations."""
     others: bool
-    """Whether it also happens for all other names that the ACL's pattern matches."""
+    """Whether the principal also loses or gains the operations on all other names that the ACL's pattern matches."""
     hosts: tuple[str, ...]
     """The addresses to which the change is limited; empty for all addresses."""
     but: tuple[str, ...]
@@ -128,9 +128,9 @@ def _overridden(acl: Acl, after: authorizer.AclIndex) -> Iterator[str]:
 def _moves(
     acl: Acl, held: authorizer.AclIndex, left: authorizer.AclIndex, change: Change, one: str, many: str
 ) -> Iterator[str]:
-    """Yield lines on the operations that the ACLs of `held` allow and those of `left` do not: one line for all
-    principals with the same change; then lines with the number of principals beyond `MOST_JUDGED`, and of resources,
-    that were not evaluated.
+    """Yield lines on the operations that the ACLs of `held` allow and those of `left` do not. Principals with the same
+    change share a line. Further lines have the numbers of principals (beyond `MOST_JUDGED`) and of resources that
+    were not evaluated.
 
     Args:
         one, many: the verb of the lines, for one principal and for several, such as ``loses`` and ``lose``.

@@ -72,9 +72,9 @@ def _held(staged: Iterable[Staged], letters: Mapping[Passed, Sequence[int]]) -> 
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """Return the batch that carries out an edit: the creation's batch for an edit of a topic that the plan creates,
-    `BY_LEVEL` for a config that depends on a feature's level which the plan changes, and else the batch of the edit's
-    kind.
+    """Return the batch that carries out an edit. A config that depends on a feature's level is in `BY_LEVEL` if the
+    plan changes that level. Any other edit of a topic that the plan creates is in the creation's batch. All other
+    edits are in the batch of their kind.
 
     Args:
         creations: topic that the plan creates -> the batch of its creation.

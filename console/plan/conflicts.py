@@ -33,7 +33,9 @@ class Conflict(Struct, frozen=True):
     now: Was
     """The present state of the target, to tell a conflict that the operator has accepted from a later one."""
     topic_id: str | None = None
-    """The present id of the target's topic, for the same purpose; None if unknown, and for other targets."""
+    """The present id of the target's topic, to tell a conflict that the operator has accepted from a later one; None
+    if unknown, and for other targets.
+    """
     why: str = ""
     """The reason why the edit is doubtful even if the target's value is unchanged; ``""`` if there is no such reason.
     """
@@ -133,9 +135,9 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """Return the edits with the present states and topic ids of their targets as the former ones, so that a journal can
-    restore these states. A target that was not read keeps its former state. Doubts are cleared, because the operator
-    has accepted them.
+    """Return the edits with the present states and topic ids of their targets in place of the former ones, so that a
+    revert will restore the present states. A target that was not read keeps its former state. Doubts are cleared,
+    because the operator has accepted them.
     """
     seen = Described(fresh)
     made = []

@@ -134,7 +134,7 @@ def _number(offset: object) -> int | None:
 
 def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
     """Return lines on the effects of a change of a connector's config. Any change restarts the connector; only the
-    first staged edit of the connector lists that.
+    lines of the first staged edit of the connector say so.
     """
     name = edit.resource.name
     lines = []
@@ -152,8 +152,8 @@ def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
 
 
 def logger_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
-    """Return a line that names the loggers below a logger whose own levels its new level replaces; empty if there are
-    none, and for a removal.
+    """Return a line that names the loggers below the edited one whose own levels the new level replaces; empty if
+    there are none, and if the edit removes a level.
     """
     levels = draft.snapshot.configs.get(edit.resource)
     if levels is None or not isinstance(edit, edits.SetConfig):

@@ -23,7 +23,7 @@ def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
 
 
 def diff_at(target: Target, plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Return the plan's changes of one target, as `diff` does; it does not compute the others."""
+    """Return the plan's changes of one target, as `diff` does, without computing those of other targets."""
     some = [staged for staged in plan.staged if _heading(staged.edit.target) == target]
     return diff_of(some, Draft(plan.staged, snapshot)) if some else ()
 
@@ -43,8 +43,8 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 
 def _heading(target: Target) -> Target:
-    """Return the target under which a diff lists the lines of this one: for a group's offset the group, for a version
-    of a subject the subject, else the target itself.
+    """Return the target under which a diff lists the lines of a target: the group for a group's offset, the subject
+    for a version of a subject, else the target itself.
     """
     return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 

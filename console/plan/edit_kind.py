@@ -225,7 +225,7 @@ class EditKind:
 
         Args:
             change: the number of the change in the journal.
-            same_topic: whether the topic is known to have the same id as then.
+            same_topic: whether the topic is known to have the same id as at the time of the change.
         """
         return ""
 
@@ -275,7 +275,7 @@ class Stage(IntEnum):
     REGISTRATIONS_GONE = auto()
     RECORDS_GONE = auto()
     GROUPS_GONE = auto()
-    """After connectors are deleted, whose tasks are members of groups."""
+    """After deletions of connectors, because the tasks of a connector are members of groups."""
     TOPICS_GONE = auto()
 
 
@@ -309,4 +309,6 @@ class Batch(Struct, frozen=True, eq=False, kw_only=True):
     why: str = ""
     """The note on a request that waits for `waits_for`."""
     refused_before: bool = False
-    """Whether brokers refuse these requests until `waits_for` was applied, so that they can't be checked in advance."""
+    """Whether brokers refuse the requests of the batch until `waits_for` was applied, so that they can't be checked
+    in advance.
+    """

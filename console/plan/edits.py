@@ -257,7 +257,9 @@ class _OnTopic(Edit, frozen=True):
 
 
 class EndTransaction(_OnTopic, frozen=True):
-    """Write an abort marker for the open transaction of a producer in a partition, which no coordinator will end."""
+    """Write an abort marker for a producer's open transaction in a partition, if no coordinator will end that
+    transaction.
+    """
 
     number: int
     producer_id: int
@@ -298,8 +300,9 @@ class WriteRecords(_OnTopic, frozen=True):
         strays: the number of records whose key belongs to another partition by Java's partitioner.
         schemas: the subjects and ids with which values and keys were encoded, as text; ``""`` if they were not encoded.
         again: if dead letters are sent again, the groups in which they failed; None for other records.
-        first_for: the skipped or deleted records whose dead letters these are: kac sends the edits that skip or delete
-            them only after all letters are written.
+        first_for: if the batch has dead letters, the records that the plan skips or deletes because the letters replace
+            them; empty for other records. kac sends the edits that skip or delete records only after all letters for
+            them are written.
     """
 
     partition: int
@@ -359,7 +362,7 @@ class MoveReplicas(_OfMove, frozen=True):
 
     replicas: tuple[int, ...]
     resize: bool = False
-    """Whether the number of replicas may change; if not, such a move is refused."""
+    """Whether the number of replicas may change; if not, a move that changes it is refused."""
 
 
 class CancelMove(_OfMove, frozen=True):
@@ -404,7 +407,7 @@ class CommitOffset(_GroupOffsetEdit, frozen=True):
     metadata: str = ""
     """The metadata that is committed with the offset."""
     restored: bool = False
-    """Whether this restores an offset that the group had before; such an offset may be outside the log."""
+    """Whether the edit restores an offset that the group had before; that offset may be outside the log."""
     share: bool = False
     """Whether the group, if it does not exist, is created as a share group."""
 

@@ -49,7 +49,7 @@ def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
     """Return how many of a partition's offsets are read again, and how many are never read, if the group continues at
     `offset` instead of at its committed offset; (0, 0) if it has no committed offset.
 
-    These are upper bounds for records: compacted records and transaction markers also have offsets.
+    Both numbers are upper bounds for records: compacted records and transaction markers also have offsets.
     """
     if was.committed is None:
         return 0, 0

@@ -35,8 +35,8 @@ _Entry = Staged | _Removed | _Touched
 
 
 class Moment:
-    """A state of the plan, for undo and redo: the edits that were staged at the beginning, and how many entries of a
-    log of changes were made to them.
+    """A state of the plan, for undo and redo: the edits that were staged at the beginning, and the number of entries of
+    a log of changes that lead from them to this state.
 
     All moments of one `Staging` share the log, which only grows, so a moment takes the same memory whatever the size of
     the plan. Its contents are computed when undo or redo returns to it.
@@ -250,8 +250,9 @@ class Staging:
         return verdict
 
     def _refuse_to_part(self, edit: Edit) -> None:
-        """Raise Refused for an edit that would replace a staged batch of dead letters, or a staged edit that skips or
-        deletes records whose dead letters are staged or written.
+        """Raise Refused for an edit that would separate dead letters from the edit that skips or deletes their
+        records: it would replace a staged batch of dead letters, or a staged edit that skips or deletes records
+        whose dead letters are staged or written.
         """
         there = self.draft.at(edit.slot)
         if there is None or there.edit == edit:
@@ -265,9 +266,9 @@ class Staging:
             )
 
     def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
-        """Return the slots of dead letters and of the edits that skip or delete their records, with the error, if one
-        of these edits can't be staged: then none of them is staged. None if all can be staged, or no edit writes dead
-        letters.
+        """Check dead letters together with the edits that skip or delete their records. If one of these edits can't
+        be staged, return the slots of all of them, with its error, so that none is staged. Return None if all can
+        be staged, or no edit writes dead letters.
         """
         from console.plan.kinds.registry import kind_of
 
@@ -376,8 +377,8 @@ def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     """Return the plan without the edits in these slots, and without the edits that need them: config edits of topics
-    whose creation is among them, and skips, deletions and dead letters that belong together; `undo` brings them back.
-    The same plan if no slot matches.
+    that the plan then no longer creates, and skips, deletions and dead letters that belong together; `undo`
+    brings them back. The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
     # Keep a skip and its dead letters together: without the letters, the records would be lost; without the skip, they
@@ -421,7 +422,7 @@ def _now(plan: Plan) -> Moment:
 
 
 def _moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """Return a plan with other contents, from which one `undo` returns to this one; `redo` has no steps then."""
+    """Return a plan with other contents; one `undo` leads back to the given plan, and `redo` has no steps."""
     return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
 
 

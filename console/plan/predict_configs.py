@@ -67,8 +67,8 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
 
 
 def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
-    """Return key -> the override that a broker or the cluster default has after the edits, for the keys that they
-    change; None if it is deleted. A hidden override has the value None.
+    """Return key -> the override that a broker or the cluster default has after its edits, for the edited keys; None
+    for a key whose override is deleted. An override that brokers hide has no value.
     """
     configs = snapshot.configs.get(resource)
     after: _Own = {}

@@ -14,7 +14,9 @@ NAMED = 3
 
 
 def racks(brokers: Collection[Broker]) -> Mapping[int, str]:
-    """Return broker -> its rack, for brokers that have one; empty if these are fewer than two different racks."""
+    """Return broker -> its rack, for brokers that have one; empty if the brokers are in fewer than two different
+    racks.
+    """
     known = {each.id: each.rack for each in brokers if each.rack}
     return known if len(set(known.values())) > 1 else {}
 

@@ -34,9 +34,9 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
     """Return the plan after an apply: without the applied edits. The other edits stay in their order; those that were
     sent get their outcomes.
 
-    An edit that was staged again after its request was sent, or was not in these steps, is unchanged, except that an
-    edit which skips or deletes records is marked if the dead letters of these records were written. Undo can't revert
-    applied edits, so the history is cleared if any edit was applied.
+    An edit is unchanged if it was staged again after its request was sent, or was not in these steps. But an edit that
+    skips or deletes records is marked if the dead letters of the records were written. Undo can't revert applied edits,
+    so the history is cleared if any edit was applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.

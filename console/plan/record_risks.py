@@ -1,6 +1,6 @@
 """Warnings about records that brokers will refuse from producers: records without keys in a compacted topic, batches
-above a new limit, and records whose timestamps exceed a limit. The first two use the newest batches of some partitions;
-if these were not read, the text says so, or there is no warning.
+above a new limit, and records whose timestamps exceed a limit. The first two warnings use the newest batches of
+some partitions; if no batches were read, the text says so, or there is no warning.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def falls(old: str | None, new: str | None, *, is_known: bool) -> bool:
     """Return whether a limit becomes lower.
 
     Args:
-        old, new: the values; None if unknown. If `new` is unknown, the result is False; if only `old` is, it is ``not
-            is_known``.
+        old, new: the values; None if unknown. If `new` is unknown, return False. If only `old` is unknown, return True
+            if the topic's configs were not read, else False.
         is_known: whether the configs of the topic were read.
     """
     was, becomes = long_number(old), long_number(new)

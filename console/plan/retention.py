@@ -136,7 +136,8 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
 
 def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes: int) -> Range:
     """Return the number of bytes that brokers delete of one partition, over all replicas, if the records before an
-    offset are deleted: whole segments, and never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
+    offset are deleted. Brokers delete only whole segments, and never the active one
+    (UnifiedLog.deleteLogStartOffsetBreachedSegments).
 
     Args:
         before: the first offset that stays.

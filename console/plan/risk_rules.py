@@ -124,7 +124,7 @@ def accepted(text: str) -> tuple[str, ...]:
 
 
 MOST_PRUNED = 10
-"""Maximum number of entities that files may remove by not listing them without a warning."""
+"""Maximum number of entities that kac removes without a warning because files do not list them."""
 READ_TOPICS = 2_000
 """Maximum number of topics whose configs are read to find out whether they inherit a default. If there are more, the
 texts say so.
@@ -143,9 +143,9 @@ class RiskNeeds(Struct, frozen=True):
     topics: frozenset[str] = frozenset()
     """The topics to read with their own configs."""
     every_topic: bool = False
-    """Whether to read all topics, and the configs of those that may inherit (at most `READ_TOPICS`)."""
+    """Whether to read all topics, and the configs of those that may inherit the edited key (at most `READ_TOPICS`)."""
     sizes: bool = False
-    """Whether to read the bytes of those topics."""
+    """Whether to read the bytes of the topics whose configs are read."""
     acls: bool = False
     """Whether to read all ACLs."""
     brokers: bool = False

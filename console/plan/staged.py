@@ -50,9 +50,9 @@ class Pruned(NamedTuple):
     """A mark of an edit that removes an entity because files do not list it."""
 
     section: str
-    """The section of the files for such entities."""
+    """The section of files in which the entity would be listed."""
     of: int
-    """The number of such entities in the cluster, the removed ones included."""
+    """The number of entities in the cluster that belong to the section, the removed ones included."""
 
 
 class Staged(Struct, frozen=True):

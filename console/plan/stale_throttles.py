@@ -29,7 +29,7 @@ LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttle
 
 THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
-"""In place of a key: the replicas that a move adds to those of its topic."""
+"""In place of a key of a topic: the replicas that a running move adds to the topic's partitions."""
 _SHOWN = 3
 """Maximum number of moves that a text names for a throttle."""
 

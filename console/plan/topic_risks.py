@@ -175,9 +175,9 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return lines with the number of resources that inherit a broker's key and the number that override it: brokers
-    for an edit of the cluster default, topics for a key from which topics inherit. Resources whose configs were not
-    read are not counted.
+    """Return lines with the number of resources that inherit a broker's key and the number that override it. An edit
+    of the cluster default has a line on brokers. A key from which topics inherit has a line on topics. Resources
+    whose configs were not read are not counted.
     """
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
@@ -421,7 +421,7 @@ def retention_zero_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[
 
 def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield warnings for topics whose retention is zero after the edit, and for tiered topics whose local retention
-    is.
+    is zero.
     """
     yield from _kept_less(
         edit,

@@ -34,7 +34,7 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
     """Parse an operator's value of a config key, and return the text to send.
 
     Args:
-        type_: the type of the key; 0 if unknown, then only an amount with a unit is converted.
+        type_: the type of the key. If it is unknown (0), only an amount with a unit is converted.
 
     Raises:
         ValueError: the value does not fit the type. The message names the key, the given value and what is expected.

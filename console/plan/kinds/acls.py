@@ -97,8 +97,8 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
 
 
 def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for the first ACL on a resource if brokers allow everyone to use a resource without ACLs, or hide
-    whether they do: all clients may have access now, and only those that the ACL allows will have it afterwards.
+    """Yield a warning for the first ACL on a resource if brokers allow everyone to use a resource without ACLs, or
+    hide whether they do. All clients may have access now; afterwards only those that the ACL allows have it.
     """
     # Each broker reads the setting from its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)

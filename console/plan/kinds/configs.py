@@ -149,8 +149,8 @@ def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
 
 
 def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield the reason why brokers will drop records that a share group can't process, if the edit sets a dead-letter
-    topic to which they can't write. Brokers only log these losses (ShareGroupDLQStateManager).
+    """Yield the reason why brokers will drop records that a share group can't process, if the edit sets a
+    dead-letter topic to which brokers can't write. Brokers only log the loss (ShareGroupDLQStateManager).
     """
     topic = _dead_letters_topic(edit)
     broker = next((config.broker_resource(each.id) for each in judged.after.cluster.brokers), config.CLUSTER_DEFAULT)
@@ -400,8 +400,8 @@ class _UnsetConfigKind(_ConfigKind):
         return inherited_value(inheritance.without_override(edit.resource, edit.key))
 
     def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
-        """Return the inherited values as they are after the draft's edits of the resources from which this one
-        inherits.
+        """Return the inherited values as they are after the draft's edits of the resources from which the edited
+        resource inherits.
         """
         edits = grouped(
             (staged.edit.resource, staged.edit)

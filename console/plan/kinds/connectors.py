@@ -37,7 +37,7 @@ from console.plan.risk_rules import CONNECTOR_DELETED, CONNECTOR_OFFSETS_CHANGED
 
 
 class Standing(Struct, frozen=True):
-    """The state of a connector with which an edit's target is compared."""
+    """The state of a connector, as it is compared between staging and applying."""
 
     state: str
     """The state that an operator last requested: RUNNING, PAUSED or STOPPED."""

@@ -62,7 +62,7 @@ def _check_lowered(edit: plan_edits.SetFeature, was: int) -> None:
 
 
 def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft) -> None:
-    """Raise Refused if this level needs a higher level of another feature than that has after the plan, or if another
+    """Raise Refused if this level needs another feature at a higher level than the plan leaves it at, or if another
     feature needs a higher level of this one.
     """
     levels = {**features.finalized, edit.name: edit.level}
@@ -99,7 +99,7 @@ def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None
 
 
 def feature_of(edit: plan_edits.ConfigEdit) -> str | None:
-    """Return the feature on whose level it depends whether brokers accept the edit; None for most keys."""
+    """Return the feature whose level decides whether brokers accept the edit; None for most keys."""
     if edit.resource.type != BROKER:
         return None
     return {

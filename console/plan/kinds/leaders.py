@@ -36,7 +36,7 @@ def preferred_elections(
     Args:
         topics: by name.
         broker: the preferred leader of the partitions to return elections for; None for any.
-        needed: False to return elections for the partitions that their preferred replica leads instead.
+        needed: False to return elections only for the other partitions, which need none.
     """
     return tuple(
         plan_edits.ElectPreferred(name, partition.number)
@@ -57,8 +57,8 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
 
 
 def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
-    """Return the partition of an edit; None if topics were not read. Raise Refused if the partition does not exist, or
-    the plan changes its topic so that no election is possible.
+    """Return the partition of an edit; None if topics were not read. Raise Refused if the partition does not exist,
+    or if the plan creates or deletes its topic, or moves the partition or cancels its move.
     """
     draft.refuse_created(edit.topic)
     draft.refuse_deleted(edit.topic)
@@ -113,7 +113,7 @@ _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 def _leaders_line(seen: plan_staged.Draft) -> tuple[plan_edits.Edit | None, str]:
     """Return the plan's first election of a preferred leader, None if there is none; and a line with the number of
-    partitions that each broker leads before and after all these elections.
+    partitions that each broker leads before and after all elections of preferred leaders.
     """
     before = model_elections.leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
@@ -301,8 +301,8 @@ class _ElectPreferredKind(_ElectionKind):
         return f"elect broker {new}, its preferred replica; {now}"
 
     def effects(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Draft) -> tuple[str, ...]:
-        """Return for the plan's first election: a line with the leaders by broker before and after all elections of the
-        plan, and one that no reversal is needed; empty for the others.
+        """Return, for the plan's first election, a line with the leaders by broker before and after all elections of
+        the plan, and a line that no reversal is needed; empty for all other elections.
         """
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()

@@ -50,8 +50,8 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Return whether all in-sync replicas are ones that the move adds, so that cancelling it is an unclean election
-    (PartitionReassignmentRevert).
+    """Return whether the move added all in-sync replicas of the partition, so that cancelling it is an unclean
+    election (PartitionReassignmentRevert).
     """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)
     return partition is not None and bool(partition.isr) and not set(partition.isr) & set(original(move))
@@ -245,8 +245,9 @@ class _MoveReplicasKind(_MoveKind):
         return EffectiveValue(commas(edit.replicas))
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return lines on the copied and removed replicas with the free space on the brokers that copy, on observers,
-        on replicas that delay the end of the move, and on a new preferred leader; empty if the partition was not read.
+        """Return lines on the effects of a move; empty if the partition was not read. The lines are about the copied
+        replicas and the free space on the brokers that copy, the removed replicas, observers, replicas that delay
+        the end of the move, and a new preferred leader.
         """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):

@@ -41,8 +41,8 @@ def _of_topic(topic: str, staged: Sequence[plan_staged.Staged]) -> list[WriteRec
 
 
 def _is_first(edit: WriteRecords, staged: Sequence[plan_staged.Staged]) -> bool:
-    """Return whether an edit is the plan's first batch for its topic. Lines about all batches of a topic are shown with
-    this one only.
+    """Return whether an edit is the plan's first batch for its topic. Lines about all batches of a topic are shown
+    with the first one only.
     """
     return next(iter(_of_topic(edit.topic, staged)), None) is edit
 
@@ -77,8 +77,8 @@ def _nulls(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _other_schema(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line about the values, and one about the keys, of a topic's new records if some of them refer to no
-    schema of the topic's subject, although the subject has schemas.
+    """Yield a line with the number of values, and one with the number of keys, of a topic's new records that refer
+    to no schema of the topic's subject; nothing if there are none, or the topic has no such subject.
     """
     if not _is_first(edit, judged.staged):
         return
@@ -137,9 +137,7 @@ def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line if dead letters are sent again to a topic that other groups read too than those in which they
-    failed.
-    """
+    """Yield a line if dead letters are sent again to a topic that other groups read too, in which they did not fail."""
     readers = judged.facts.readers.get(edit.topic)
     if edit.again is None or readers is None or not _is_first(edit, judged.staged):
         return

@@ -136,8 +136,8 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """Return the names of a component with which an entity may apply to the same client as an entity with this name.
-    For a name: itself, the default and an absent component; for the default and an absent component: all (`_ANY`).
+    """Return the names of a component that may apply to the same clients as the given name: for a name that name
+    itself, the default and an absent component; for the default and an absent component every name (`_ANY`).
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 
@@ -164,9 +164,9 @@ MOST = 100_000
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
-    """Return a line that counts the entities which may apply to the same clients and have the key at a stronger level,
-    so that the edit does not change these clients' limits; empty if there are none. Only the first `MOST` entities are
-    counted.
+    """Return a line with the number of entities that may apply to the same clients and have the key at a stronger
+    level: the edit does not change the limits of their clients. Empty if there are none. Only the first `MOST`
+    entities are counted.
     """
     quotas = seen.snapshot.quotas
 

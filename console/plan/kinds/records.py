@@ -35,8 +35,8 @@ def _by_request(policy: str, documentation: str | None) -> bool:
     so since Kafka 4.2, which the key's documentation shows.
 
     Args:
-        documentation: Kafka's documentation of the key; None if it was not read, then the result is True for an empty
-            policy, and the brokers decide.
+        documentation: Kafka's documentation of the key; None if it was not read. The result for an empty policy is then
+            True, so that the brokers decide.
     """
     if items := set(items_of(policy)) - {""}:
         return "delete" in items

@@ -92,8 +92,8 @@ def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.D
 
 
 def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for each registration, in an order in which a schema comes after those to which it refers,
-    because the registry would refuse it before them.
+    """Return one request for each registration. A schema comes after the schemas to which it refers, because the
+    registry refuses a reference to a schema that it does not have.
     """
 
     def waits_for(each: plan_staged.Staged) -> set[str]:
@@ -104,8 +104,8 @@ def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step
 
 
 def _deletions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for each deletion, in an order in which a version comes after those that refer to it, because
-    the registry would refuse its deletion before theirs.
+    """Return one request for each deletion. A version comes after the versions that refer to it, because the
+    registry refuses to delete a version to which another one refers.
     """
     users: dict[str, set[str]] = {}
     for each in staged:
@@ -185,8 +185,9 @@ DELETIONS = Batch(stage=Stage.SCHEMAS_GONE, steps=_deletions, predict=_with)
 
 
 def _readers_break(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if readers with the newest version can't read records of the new one, and a line if readers with the
-    new version can't read records of the newest one; nothing if either schema is not Avro or was not read.
+    """Yield a line if readers with the newest version can't read records of the version that is added, and a line if
+    readers with the added version can't read records of the newest one; nothing if either schema is not Avro or
+    was not read.
     """
     new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
@@ -215,9 +216,7 @@ def _is_new(snapshot: Snapshot, subject: str) -> bool:
 
 
 def turns_off_checks(edit: ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if an edit ends the compatibility checks of a subject's new versions, or of those of all
-    subjects.
-    """
+    """Yield a line if an edit ends the compatibility checks of new versions, of one subject or of all subjects."""
     resource = edit.resource
     if resource.type != SCHEMA or edit.key != subjects.COMPATIBILITY:
         return
@@ -297,8 +296,8 @@ class _SchemaKind(EditKind):
 
 
 def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the subject's mode forbids a new version, unless the plan changes the mode, which is sent
-    before.
+    """Raise Refused if the subject's mode forbids a new version, unless the plan changes the mode: that change is
+    sent first.
     """
     for name in (subject, ""):
         resource = subjects.subject_resource(name)

@@ -156,8 +156,8 @@ class _EndTransactionKind(Removal):
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
 
     def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, _changed: object) -> Status | None:
-        """Return NOT_APPLIED if the same transaction is still open, APPLIED if the producer has another open one, and
-        None if it has no open transaction.
+        """Return NOT_APPLIED if the same transaction is still open, and APPLIED if the producer has another open
+        one. Return None, so that `wanted` decides, if the producer has no open transaction.
         """
         if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED

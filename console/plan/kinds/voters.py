@@ -36,8 +36,8 @@ class _VoterEdit(Edit, frozen=True):
 
 
 class JoinQuorum(_VoterEdit, frozen=True):
-    """Make a controller that replicates the metadata log a voter. directory_id: the id of the directory with its log;
-    ``""`` if no such controller replicates it.
+    """Make a voter of a controller that replicates the metadata log. directory_id: the id of the controller's
+    directory with the log; ``""`` if no such controller replicates it.
     """
 
     listener: str = ""
@@ -218,7 +218,9 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 """The config with which a controller makes itself a voter while it runs (since Kafka 4.2)."""
 _JOINS_WITHIN = 15.0
-"""Maximum seconds until such a controller requests to join again; Kafka 4.3 needs about 10, the rest is a margin."""
+"""Maximum seconds until a removed controller with `AUTO_JOIN` requests to join again; Kafka 4.3 needs about 10, the
+rest is a margin.
+"""
 
 
 def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
