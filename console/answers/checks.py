@@ -18,9 +18,9 @@ class Health(Enum):
 
     OK = "ok"
     NOTE = "note"
-    """It works, but could be improved."""
+    """The checked thing works, but could be improved."""
     BAD = "bad"
-    """It does not work."""
+    """The checked thing does not work."""
 
 
 _WIDEST = 24

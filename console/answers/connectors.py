@@ -16,8 +16,8 @@ from console.present.text import clean
 
 
 def require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
-    """Raise CommandError if there is no such connector, or its Connect cluster never answered. span: the place of the
-    name in the statement.
+    """Raise CommandError if no connector has this name, or the Connect cluster in the name never answered. span: the
+    place of the name in the statement.
     """
     where = split_name(name)[0]
     silent = {each.entity: each.failure for each in vocabulary.problems(snapshot, Part.CONNECT)}

@@ -37,9 +37,9 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell: on one line, with invisible characters escaped, and with an apostrophe in front if a
-    spreadsheet would evaluate it as a formula (it begins with ``= + - @``, their full-width forms, a tab or a line
-    end). Numbers get no apostrophe.
+    """Return a text as a cell: on one line, with invisible characters escaped. If a spreadsheet would evaluate the
+    text as a formula, the cell begins with an apostrophe: texts that begin with ``= + - @``, their full-width
+    forms, a tab or a line end. Numbers get no apostrophe.
     """
     guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
     return guard + clean(text)
@@ -94,8 +94,10 @@ FORMS = ("table", "json", "yaml", "csv")
 
 
 def write(result: Sequence[Result], form: str, out: TextIO) -> None:
-    """Write results to `out` in one of `FORMS`: as text, one below the other; as data, a list of them, or a single
-    result itself.
+    """Write results to `out` in one of `FORMS`.
+
+    As text, each result is below the one before it. As data, there is a list of the results; a single result is written
+    without a list.
     """
     if form == "table":
         from console.answers.results import render

@@ -38,7 +38,8 @@ def config_table(
     """Return config entries as a table: first those that the resource itself sets and those with staged edits.
 
     Args:
-        overrides_only: whether to return only these first ones.
+        overrides_only: whether to leave out all entries that are neither set by the resource itself nor have a staged
+            edit.
     """
     rows = config_rows(target, entries, staged_lines(target, plan, snapshot), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
@@ -81,7 +82,9 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
-    """Return whether the key is one that brokers accept, but describe only while it is set."""
+    """Return whether the key is one that brokers accept, but describe only while it is set. A key of this kind
+    without an entry counts as not set.
+    """
     return target.type == codes.BROKER and key in UNDESCRIBED
 
 

@@ -77,8 +77,8 @@ def is_denied(results: Iterable[Result]) -> bool:
 
 
 def _concerned(statement: Explain, name: str, snapshot: Snapshot) -> Iterable[Acl]:
-    """Return the ACLs that may match the resource, and those on the cluster, since indexing all 100,000 takes ten times
-    as long. For IDEMPOTENT_WRITE all ACLs are returned, because WRITE on any topic allows it.
+    """Return the ACLs that may match the resource, and the ACLs on the cluster: to index only these is ten times as
+    fast as to index all 100,000. For IDEMPOTENT_WRITE return all ACLs, because WRITE on any topic allows it.
     """
     if _IDEMPOTENT in _asked(statement.operations, statement.resource_type):
         return snapshot.acls
@@ -122,8 +122,8 @@ def _by_address(
     request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
 ) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
     """Yield the request, the decision and the host for each address or range in ACLs for which the decision differs
-    from `elsewhere`, the decision for all other addresses. A range is decided by an address in it that no other ACL
-    names.
+    from `elsewhere`, the decision for all other addresses. The decision for a range is that for an address in it
+    which no other ACL names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}

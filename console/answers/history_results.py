@@ -35,7 +35,7 @@ CLOCK_SLACK = timedelta(seconds=5)
 large.
 """
 LISTED = 40
-"""Maximum number of edits in one state that a start lists for an interrupted change."""
+"""Maximum number of edits in one state that kac lists, when it starts, for an interrupted change."""
 
 
 def local(at: datetime) -> str:
@@ -70,8 +70,8 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """Return a line if changes have times more than 5 s (`CLOCK_SLACK`) ahead of this host's clock, which was then
-    wrong when they were made, or was set back later; empty otherwise.
+    """Return a line if changes have times more than 5 s (`CLOCK_SLACK`) ahead of this host's clock; empty otherwise.
+    Either the clock was wrong when the changes were made, or it was set back later.
     """
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
@@ -151,7 +151,7 @@ def history_table(
 
 
 def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
-    """Yield the changes unchanged, and append those that are later than this host's clock to `ahead`."""
+    """Yield the changes unchanged; append to `ahead` each change whose time is later than this host's clock."""
     for change in changes:
         if change.intent.at - now > CLOCK_SLACK:
             ahead.append(change)

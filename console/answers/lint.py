@@ -41,7 +41,9 @@ def remedy(found: Found) -> tuple[str, ...]:
 
 
 def mended_by(found: Found) -> str:
-    """Return the remedy of a finding as one line: the first statement and the number of others, or else an advice."""
+    """Return the remedy of a finding as one line: the first statement and the number of further ones; the rule's
+    advice if the remedy has no statement.
+    """
     first, *more = remedy(found) or (found.advice,)
     return f"{first}; and {len(more)} more" if more else first
 

@@ -22,7 +22,7 @@ from console.triage.symptoms import CLUSTER
 
 _KAFKA = "kafka.apache.org/documentation/#"
 MOST_BLIND = 3
-"""Maximum number of reasons why rules could not run that the details of a finding list."""
+"""The details of a finding list at most this many reasons why rules could not run."""
 
 
 class LintRow(NamedTuple):

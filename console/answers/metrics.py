@@ -64,7 +64,8 @@ def metrics_text(verdict: Verdict | None, snapshot: Snapshot | None = None, heal
     """Return the metrics as text.
 
     Args:
-        verdict: the verdict; None if no node responds, then there are no other metrics of the cluster.
+        verdict: the verdict; None if no node responds. The text then has no metrics of the cluster except that no node
+            responds.
         snapshot: the snapshot of the verdict's poll; None if there is none.
         health: the state of a kac process that watches; None for a single verdict.
     """

@@ -35,8 +35,9 @@ SOME = 2
 def moves_tables(
     goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
 ) -> tuple[Table, ...]:
-    """Return a table of the moves, one of the partitions that can't move now, and one of the brokers or their
-    directories.
+    """Return tables of the moves between brokers, the moves between directories, the partitions that can't move now,
+    the brokers before and after, and the directories before and after. Tables that the proposal does not need are
+    left out.
     """
     held = Table("held", (), tuple(map(_held_row, proposal.held)), notes=tuple(held_lines(proposal)))
     waiting = (held,) if proposal.held else ()
@@ -143,8 +144,8 @@ def _changes(each: BrokerForecast) -> bool:
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:
     """Return the statements for ``kac run`` that stage a proposal.
 
-    A throttle is limited to twice the forecast time plus an hour: the journal records such an edit before it is sent,
-    so that `kac due` reverts it even if the script or its process ends early.
+    A throttle is limited to twice the forecast time plus an hour. The journal records an edit with such a limit before
+    it is sent, so that `kac due` reverts the throttle even if the script or its process ends early.
 
     Args:
         throttle: bytes per second; None for no throttle.

@@ -14,7 +14,9 @@ from console.present import moves
 
 
 def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
-    """Return operations with their progress. holder: the process that carries out the open one; None if none does."""
+    """Return operations with their progress. holder: the process that carries out the open operation; None if no
+    process does.
+    """
     rows = (moves.OperationRow(each, holder) for each in some)
     table = table_of("operations", moves.OPERATIONS, rows, "operations", "no operation is in the journal of this host")
     return replace(table, notes=tuple(_notes(some, holder)))

@@ -264,8 +264,8 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
 
 
 def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
-    """Return a line for each reason why edits were dropped, with its edits counted: an election of all leaders may drop
-    thousands.
+    """Return a line for each reason why edits were dropped, with the number of these edits: an election of all
+    leaders may drop thousands.
     """
     places = _by_reason((each.reason, each.edit) for each in dropped)
     return [f"not needed: {names.some(some)}: {reason}" for reason, some in places.items()]
@@ -277,9 +277,7 @@ def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
-    """Return lines on what a revert can't restore, or only partly, after these edits are applied: a line for each
-    reason.
-    """
+    """Return a line for each reason why a revert will not restore everything that these edits change."""
     places = _by_reason((loss, each.edit) for each, loss in losses(staged))
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 

@@ -207,7 +207,9 @@ class Printer(Struct):
     """The form of the output: ``text`` or ``json``."""
     out: TextIO = field(default_factory=stdout)
     seen_on: TextIO | None = None
-    """The stream to a terminal that shows the output, if `out` is another stream; None if `out` is that stream."""
+    """The stream to the terminal on which the output is shown in the end, for its width; None if that is `out`
+    itself.
+    """
 
     def __call__(self, result: Result) -> None:
         """Write a result."""

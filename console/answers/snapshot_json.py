@@ -1,7 +1,7 @@
 """The output of `kac snapshot`: the whole state of a cluster as one JSON document, written incrementally.
 
-Entries of equal config sets are one object (console.model.config), so the text of each is made once and joined with the
-name of every resource that has it: 132,000 entries take as long as 34.
+Entries of equal config sets are one object (console.model.config), so the text of each entry is made once and joined
+with the name of every resource that has it: 132,000 entries take as long as 34.
 """
 
 from __future__ import annotations

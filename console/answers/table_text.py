@@ -86,14 +86,15 @@ def _title_words(title: str) -> list[str]:
 
 
 def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
-    """Return the smaller widths of a column that come next: those at which one more cell no longer fits on a line, or
-    can't be wrapped.
+    """Return the next smaller widths to try for a column: the greatest width of a cell below the present width, the
+    greatest width of a longest word below it, and the minimum. Widths between these wrap or break no further cell.
+    Empty if the column has the minimum width.
 
     Args:
         measured: the width of each cell.
         unbroken: the width of the longest word of each cell.
         width: the present width of the column.
-        least: the minimum width of the column.
+        least: the minimum width of the column; it replaces any smaller result.
     """
     below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
     return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}

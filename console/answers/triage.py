@@ -100,8 +100,8 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 
 def markdown(verdict: Verdict, watched: float) -> str:
-    """Return the verdict as a report in Markdown: the same lines, under headings. watched: seconds from the first to
-    the last poll.
+    """Return the verdict as a report in Markdown: the same lines as `text_lines` yields, under headings. watched:
+    seconds from the first to the last poll.
     """
     lines = [f"# Kafka: {_heading(verdict)}, {moment(verdict.at)}", ""]
     lines += (
