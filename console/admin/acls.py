@@ -157,7 +157,7 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return a set that has those of the ACLs that exist, and possibly further existing ACLs. Raises AdminError."""
+    """Return the set of the given ACLs that exist; it may have other existing ACLs, too. Raises AdminError."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])

@@ -20,8 +20,8 @@ USER_AGENT = "kac"
 _REGION = re.compile(
     r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
-"""Matches host names of AWS with their region. It has to match the whole name: any host may contain such a name in its
-own.
+"""Matches host names of AWS with their region. The whole name has to match, because other hosts may have a name that
+contains one of AWS.
 """
 
 

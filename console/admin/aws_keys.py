@@ -426,8 +426,8 @@ def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
 
 
 def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
-    """Return the error that a file or output has not AWS' form. botocore's text is left out, since it may repeat the
-    input.
+    """Return the error that a file or output is not in AWS' format. botocore's text is left out, since it may repeat
+    the input.
     """
     if str(error).startswith("Unsupported host"):
         what = "AWS_CONTAINER_CREDENTIALS_FULL_URI names a host that is not a container's service"

@@ -1,7 +1,7 @@
 """The event loop of the client's thread. It handles hosts with unreachable addresses, slow resolvers of names, and
 routes to brokers through SSH, a proxy or Kubernetes.
 
-Of a host's addresses, a connection uses the first that answers, IPv6 and IPv4 in turn (RFC 8305).
+A connection uses the first address of the host that answers; IPv6 and IPv4 addresses are tried in turn (RFC 8305).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """Resolve a host name as asyncio does, but in a daemon thread, which does not delay the end of the process:
-        without a name server, this takes many seconds.
+        """Resolve a host name as asyncio does, but in a daemon thread, which does not delay the end of the process.
+        Without a name server, resolving takes many seconds.
         """
         from console.event_loop import apart  # imported late, as most starts resolve no name
 

@@ -373,8 +373,8 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
 
 
 def is_disk(path: str) -> bool:
-    """Return whether a path that a broker lists as a log directory is on a disk. Brokers with other storage also list
-    that, as ``remote://bucket``, but no replica can be moved there.
+    """Return whether a path that a broker lists as a log directory is on a disk. Brokers also list other storage, as
+    ``remote://bucket``, but no replica can be moved there.
     """
     scheme, found, _ = path.partition("://")
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
@@ -440,8 +440,8 @@ SENDERS: Senders = {UnregisterBroker: _Unregistering}
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:
-    """Return APPLIED if the cluster no longer lists the broker, NOT_APPLIED if it does. Return UNKNOWN if it does not,
-    but the cluster lists only running brokers (before Kafka 4.0).
+    """Return NOT_APPLIED if the cluster lists the broker. Otherwise return APPLIED, or UNKNOWN before Kafka 4.0,
+    where the cluster lists only running brokers.
     """
     cluster = await describe_cluster(link)
     if any(broker.id == broker_id for broker in cluster.brokers):

@@ -30,8 +30,8 @@ SECONDS = 2.0
 """Maximum seconds for one answer; the first answer after a start has START_SECONDS."""
 START_SECONDS = 10.0
 MOST_STARTS = 5
-"""Number of starts in a row with a failure after which the program is not started again; keys and values are then shown
-as hex.
+"""Number of failed starts in a row after which the program is not started again; keys and values are then shown as
+hex.
 """
 _GLANCE = 0.1
 """Seconds between two checks whether the operator cancelled the read."""

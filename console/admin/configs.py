@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 CHUNK = 100
-"""Number of resources in one request: they keep a broker busy for only a few milliseconds, so that other clients need
-not wait.
+"""Number of resources in one request, so few that the request keeps a broker busy for only some milliseconds, and
+other clients need not wait.
 """
 IN_FLIGHT = 4
 
@@ -82,10 +82,10 @@ async def describe_configs(
 ) -> ConfigListing:
     """Return the config set of each resource, or the failure to read it.
 
-    Broker and logger resources are read from the broker that they name, resources of HTTP services from these. All
-    others are read from one broker, always the same while it is alive, because inherited values differ between brokers;
-    `described_by` in the result is its id. If this broker is lost midway, another one describes all of them again: its
-    result then replaces the earlier one.
+    Broker and logger resources are read from the broker that they name; resources of an HTTP service, from the service.
+    All others are read from one broker, always the same while it is alive, because inherited values differ between
+    brokers; `described_by` in the result is its id. If this broker is lost midway, another one describes all of them
+    again, and its result replaces the earlier one.
 
     Args:
         keys: the names of the configs to return; None for all. Unknown names are ignored.
@@ -227,8 +227,9 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """Return the id of the broker that describes these resources: the one that described them last time. If that one
-    was tried already or is gone, return one that was not tried, preferably one at a bootstrap address.
+    """Return the id of the broker that describes the resources that any broker can describe: the one that described
+    them last time. If that one was tried already or is gone, return one that was not tried, preferably one at a
+    bootstrap address.
     """
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
@@ -367,9 +368,9 @@ class Replacing(_Altering):
     """Changes configs by AlterConfigs, which removes all overrides that the request does not have. So all overrides of
     a resource are read first and sent again.
 
-    A resource is refused if it is a broker's loggers; if it has a sensitive override that the change does not set,
-    since its value can't be read; if its overrides have changed since the plan was made; or if a key occurs twice,
-    since brokers never answer such a request. The other resources of the change are sent nevertheless.
+    A resource is refused in four cases: it is a broker's loggers; it has a sensitive override whose value can't be
+    read, and which the change does not set; its overrides have changed since the plan was made; or the change names a
+    key twice, since brokers never answer such a request. The other resources of the change are sent nevertheless.
     """
 
     @property

@@ -188,7 +188,8 @@ class _Cluster:
 
     async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
         """Send a read to a worker and return its decoded response. If a worker can't be reached, or answers with a
-        status of 500 or more, try the next worker; such a response counts only if it comes from the last one.
+        status of 500 or more, try the next worker. Such a status counts as the answer only if the last worker
+        returns it.
 
         Raises:
             Unreachable: no worker can be reached.
@@ -396,8 +397,8 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
 
 
 async def ask_workers(link: Link) -> Sequence[tuple[str, connect.Worker, float]]:
-    """Ask each worker in the settings. Return the name of its Connect cluster, the worker with its answer, and the
-    seconds that the answer took.
+    """Ask each worker in the settings. Return for each the name of its Connect cluster, the worker with its answer
+    or the failure, and the seconds until then.
     """
 
     async def ask(cluster: _Cluster, worker: RestClient) -> tuple[str, connect.Worker, float]:
@@ -450,8 +451,9 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read what seldom changes: plugins and the topics of connectors, at most every `SLOW_SECONDS` (60 s) unless there
-    is a new connector; and the definitions of the classes in use. What an older worker does not return stays empty.
+    """Read data that seldom changes. Plugins and the topics of connectors are read again after `SLOW_SECONDS` (60
+    s); topics also as soon as there is a new connector. The definitions of a class are read once, and again when
+    the plugins change. Data that an older worker does not return stays empty.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:

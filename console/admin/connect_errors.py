@@ -133,7 +133,9 @@ def _listed(addresses: Sequence[str]) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the exception at the end of the chain of causes. A timeout's own cancellation doesn't count."""
+    """Return the exception at the end of the chain of causes. The chain ends at a TimeoutError, whose own cause is
+    only the cancellation at the timeout.
+    """
     while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error

@@ -189,8 +189,9 @@ class Connections:
             self.retire(connection, longest)
 
     def retire(self, connection: Connection, longest: float | None = None) -> None:
-        """Remove a connection from the pool, for example because it does not answer; ignore one of another pool. It is
-        closed when its requests are answered, or after `longest` seconds; None for the settings' request timeout.
+        """Remove a connection from the pool, for example because it does not answer; ignore a connection of another
+        pool. The connection is closed when its requests are answered, or after `longest` seconds; None for the
+        settings' request timeout.
         """
         mine = [address for address, known in self._open.items() if known is connection]
         if not mine:

@@ -287,8 +287,8 @@ async def reconcile(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Wait until brokers return the state that an applied change has made, at most `within` seconds, or until a read
-    fails. Neither raises an error.
+    """Wait until brokers return the state that an applied change has made. Return without an error if that takes
+    more than `within` seconds, or if a read fails.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within

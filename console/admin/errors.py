@@ -158,9 +158,8 @@ def check(response: Any) -> None:
 
 
 def names_no_broker(api: str, *, asked: str = "broker") -> BrokerError:
-    """Return the error for a response that names no brokers. It does not even name its sender, so it proves nothing
-    about the cluster, whatever its error code; Metadata before v13 has no top-level error code. asked: ``broker`` or
-    ``controller``.
+    """Return the error for a response that names no brokers, not even the one that sent it. Such a response proves
+    nothing about the cluster, whatever its error code. asked: ``broker`` or ``controller``.
     """
     return BrokerError.of(
         f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",

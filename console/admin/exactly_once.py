@@ -1,9 +1,9 @@
 """Write records and commit a group's offsets in one transaction: all of it is committed, or nothing (KIP-98, KIP-447).
 
-The producer first takes over a transactional id, by which brokers fence the producer that had the id before. Only then
-it reads the group's offsets, so that it never sees offsets of a transaction whose outcome is open. If the outcome of a
-transaction is unknown, kac aborts it, takes over the id again, and reads the offsets, which show what was committed.
-Brokers refuse later requests of the aborted transaction, because these have an old epoch.
+The producer first takes over a transactional id, so that brokers fence the producer that had the id before. Only then
+does it read the group's offsets, so that it never sees offsets of a transaction whose outcome is open. If the outcome
+of a transaction is unknown, kac aborts it, takes over the id again, and reads the offsets, which show what was
+committed. Brokers refuse later requests of the aborted transaction, because their epoch is old.
 """
 
 from __future__ import annotations

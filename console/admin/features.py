@@ -1,5 +1,5 @@
-"""Features: the levels that each node supports, the finalized levels, and changes of these (KIP-584, KIP-778,
-KIP-1022).
+"""Features: the levels that each node supports, the finalized levels, and changes of the finalized levels (KIP-584,
+KIP-778, KIP-1022).
 """
 
 from __future__ import annotations

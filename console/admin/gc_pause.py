@@ -12,21 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 10_000
-"""Number of new objects above which the end of a pause freezes all objects (`gc.freeze`), so that the collector no
-longer visits them. It visits fewer objects within a millisecond, and each freeze brings the next full collection
-nearer.
+"""Number of new objects from which on the end of a pause freezes all objects (`gc.freeze`), so that the collector no
+longer visits them. Fewer objects are not worth a freeze: the collector visits them within a millisecond, and each
+freeze brings the next full collection nearer.
 """
 FIRST = 32
 """Number of pauses at the start of the process that freeze all objects in any case, and do not count towards a full
 collection: most modules of the process are imported during them.
 """
 FULL_COLLECTION_EVERY = 32
-"""Number of freezes between two full collections. These are needed because frozen garbage cycles are never freed
-otherwise.
+"""Number of freezes between two full collections. Full collections are needed because nothing else frees garbage
+cycles that are frozen.
 """
 OBJECTS_EACH = 5_000
-"""Number of live objects for each freeze between two full collections, if this gives a larger number of freezes. A full
-collection of two million objects takes a second, in which no key press is handled.
+"""There is one freeze between two full collections for each so many live objects, if this gives more freezes than
+`FULL_COLLECTION_EVERY`. A full collection of two million objects takes a second, in which no key press is
+handled.
 """
 
 _lock = threading.Lock()
@@ -88,7 +89,9 @@ def _leave() -> bool:
 
 
 def _count() -> None:
-    """Count the objects that were created since the last pause and are still alive."""
+    """Add the approximate number of objects that were created since the last call, and are still alive, to `_made`,
+    which decides whether a pause freezes all objects.
+    """
     global _collections, _made
     before, _collections = _collections, sum(each["collections"] for each in gc.get_stats())
     # The collector runs each time this many objects (the threshold) were made; its count is the number made since.

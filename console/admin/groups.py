@@ -92,8 +92,8 @@ COORDINATOR_MOVES = frozenset(
 )
 """Retriable errors while a coordinator loads or moves to another broker."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
-"""Errors of a describe request for a group of another type. The newer group types also refuse the empty group name with
-these.
+"""Errors of a describe request for a group of another type. The newer group types also return them for the empty
+group name.
 """
 OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
@@ -205,7 +205,7 @@ async def describe_at_coordinators(
 
     Args:
         coordinators: group -> the broker id of its coordinator.
-        missing: group -> the failure to find its coordinator; the result repeats these.
+        missing: group -> the failure to find its coordinator; the result has these failures, too.
         types: group -> its type, if known.
     """
 
@@ -917,7 +917,7 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
         return self.answers(response, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
-        """Return the error codes in a response that may say that the group has moved."""
+        """Return the error codes in a response by which the sender sees whether the group has moved."""
         return (response.error_code,)
 
     def explained(self, each: Any) -> Answer:
@@ -1059,8 +1059,8 @@ class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
 
 
 class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
-    """Deletes groups of all types, by one request to each coordinator. If some groups of a coordinator move meanwhile,
-    all of its groups are requested again from the new coordinator of the first one.
+    """Deletes groups of all types, by one request to each coordinator. If a coordinator refuses a request because
+    its groups have moved, the whole request is sent again to the new coordinator of its first group.
     """
 
     _coordinators: Mapping[str, int]
@@ -1182,8 +1182,8 @@ _Read = tuple[Mapping[TopicPartition, cluster.CommittedOffset], list[Failure]]
 
 
 async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
-    """Return topic -> the groups with committed offsets in it. Of more than `most` groups, only the first by name are
-    read.
+    """Return topic -> the groups with committed offsets in it. If there are more than `most` groups, only the first
+    `most` by name are read.
 
     Groups that the principal may not describe are missing, without an error. Raises AdminError if the connection is
     lost.

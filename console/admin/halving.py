@@ -20,8 +20,8 @@ Ask = Callable[[Sequence[K]], Awaitable[Mapping[K, V | Failure]]]
 class Halving:
     """The state of halving during one read.
 
-    If every item fails for itself, for example because a right is missing, halving is useless. After a number of
-    responses in a row without any value, batches with that error are no longer halved.
+    If every item fails for itself, for example because a right is missing, halving is useless. So after a number of
+    responses in a row without any value, batches that fail with the same error are no longer halved.
     """
 
     def __init__(self, name: Callable[[Any], str] = str) -> None:

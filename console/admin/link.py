@@ -250,7 +250,7 @@ class Sender:
             self._tap.shook_hands(node, address, listener, shown, took)
 
     def keep_service(self, key: int, body: Callable[[], bytes], took: float) -> None:
-        """Note the answer of an HTTP service in the flight record, if there is one.
+        """Note the answer of an HTTP service in the flight record; do nothing without a record.
 
         Args:
             key: the service's pseudo API key.
@@ -509,7 +509,7 @@ class Link:
         in it are plain integers.
 
         A change is never sent again if its bytes may have been sent. One exception: if each error in the response to a
-        call of the CONTROLLER is NOT_CONTROLLER, it was not applied, and is sent to the new controller.
+        change sent to the CONTROLLER is NOT_CONTROLLER, the change was not applied, and is sent to the new controller.
 
         Args:
             api: kio's package name of the API ("describe_configs").
@@ -542,9 +542,10 @@ class Link:
 
     async def ask_controller(self, api: str, asked: Asked) -> Any:
         """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. After
-        each `ELSEWHERE_SECONDS` (1 s) without a response, send it through one more broker, at most `WAYS` (4). A
-        client that is connected to controllers instead asks them again for the leader while the known one does not
-        answer.
+        each `ELSEWHERE_SECONDS` (1 s) without a response, send it through one more broker, at most `WAYS` (4).
+
+        A client that is connected to controllers sends it to the one that leads. If that one does not answer, the
+        client asks the controllers again which one leads.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, asked)
@@ -587,8 +588,8 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """Send a request as `call` does, and return the response without decoding its body, for kac's own decoders. It
-        is not sent again after NOT_CONTROLLER.
+        """Send a request as `call` does, and return the response without decoding its body, for kac's own decoders. The
+        request is not sent again after NOT_CONTROLLER.
 
         Args:
             timeout: the maximum seconds for the call, with its retries; None for the settings' request timeout.
@@ -805,8 +806,8 @@ def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
 
 
 def _is_of_the_way(error: BaseException) -> bool:
-    """Return whether the error arose on the way to the controller, at the broker that forwards, and not at the
-    controller.
+    """Return whether the error arose on the way to the controller, at the broker that forwards, so that another
+    broker may still reach the controller.
     """
     return isinstance(error, errors.Unreachable | errors.Disconnected | errors.RequestTimedOut)
 
@@ -1048,8 +1049,9 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Call `read` until `unsettled` is False for its result, such as a retriable error code. Return the last result in
-    any case. Use it for reads, and for changes that were refused; never for changes that may have been applied.
+    """Call `read` until `unsettled` returns False for its result. `unsettled` returns True, for example, for a
+    retriable error code. Return the last result, even if it is still unsettled when the time or the attempts are
+    used up. Use it for reads, and for changes that were refused; never for changes that may have been applied.
 
     Args:
         within: the maximum seconds; no retry begins later.

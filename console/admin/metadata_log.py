@@ -75,7 +75,8 @@ class ControllerLog:
 
     Attributes:
         controllers: the addresses of controllers' listeners, some of which may be down.
-        cluster_id: the id that the cluster must have, since other controllers refuse the request; None for any cluster.
+        cluster_id: the id of the cluster, which each request names, so that controllers of another cluster refuse it;
+            None to read from any cluster.
     """
 
     def __init__(self, link: Link, controllers: Sequence[Address], cluster_id: str | None = None) -> None:

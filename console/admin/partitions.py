@@ -170,8 +170,8 @@ def reassignments(response: Any) -> tuple[cluster.Reassignment, ...]:
 
 
 def elected(partition: cluster.Partition | None, unclean: bool) -> changes.Status:
-    """Return APPLIED if the preferred replica is the leader, or, after an unclean election, if any replica is;
-    otherwise NOT_APPLIED; UNKNOWN if `partition` is None, because it was not described.
+    """Return UNKNOWN if `partition` is None, because it was not described. Otherwise return APPLIED if the preferred
+    replica is the leader (after an unclean election: if any replica is), and NOT_APPLIED if not.
     """
     if partition is None:
         return changes.Status.UNKNOWN
@@ -305,7 +305,9 @@ SENDERS: Senders = {
 
 
 def _is_moved(outcome: changes.Outcome) -> bool:
-    """Return whether the outcome is that the broker does not lead the partition any more."""
+    """Return whether the outcome is that the broker does not lead the partition any more, so that the request is
+    sent to the new leader.
+    """
     names = {failure(code).name for code in _LEADER_MOVED}
     return outcome.status is changes.Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
@@ -522,8 +524,9 @@ def _leaderless(place: Place, topic: cluster.Topic | None) -> Failure:
 async def _offsets_of_leader(
     link: admin_link.Link, leader: int, wanted: Mapping[Place, int], stable: bool
 ) -> dict[Place, tuple[int | Failure, int]]:
-    """Return (topic, partition) -> (result, offset), as one broker answers. The result is 0, the error code if the
-    leader has moved, or the failure of the partition or of the whole request; the offset is then -1.
+    """Return (topic, partition) -> (result, offset), as one broker answers. The result is 0 for success. Otherwise
+    the offset is -1, and the result is the error code if the leader has moved, or else the failure of the
+    partition or of the whole request.
     """
     places = list(wanted)
     found: dict[Place, tuple[int | Failure, int]] = {}

@@ -78,8 +78,9 @@ class Producing(Struct):
     ready_at: float = 0.0
 
     def give_back(self, place: Place, numbers: Numbers | None) -> None:
-        """Reuse the sequence numbers of a partition's last batch, which no broker wrote, for its next batch, because
-        brokers accept no gap. Do nothing if the client has another producer now.
+        """Use the sequence numbers of a partition's last batch again for its next batch. Call this for a batch that
+        no broker wrote, because brokers accept no gap in the numbers. Do nothing if the client has another
+        producer now.
         """
         if numbers is not None and self.producer is not None and numbers[:2] == (self.producer.id, self.producer.epoch):
             self.producer.next[place] = numbers.sequence

@@ -106,7 +106,7 @@ class Answer(NamedTuple):
 
 
 class _Passing(errors.AdminError):
-    """No broker has assigned a producer id yet, but one may do so soon."""
+    """No broker has assigned a producer id yet, but one may do so soon: the batch is tried again."""
 
 
 def _no_answer(error: errors.AdminError) -> Answer:
@@ -364,8 +364,8 @@ async def at_leader(
 
 
 def _is_sure(outcomes: Mapping[NewRecords, Outcome], target: NewRecords) -> bool:
-    """Return whether an outcome is certain although an earlier response for the batch was lost. A refusal is not, since
-    it says nothing about the batch as it was sent before.
+    """Return whether an outcome is certain although an earlier response for the batch was lost. A refusal is not
+    certain: the broker may have written the batch when it was sent before.
     """
     found = outcomes.get(target)
     return found is not None and found.status is not Status.FAILED

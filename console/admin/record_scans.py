@@ -573,9 +573,9 @@ class _Looking:
                 return
 
     def _after(self, size: int) -> Iterator[Sequence[model.Record]]:
-        """Yield the records found since the last part if they are at least `CHUNK_RECORDS` or `CHUNK_BYTES`; yield a
-        part in any case if the last one is more than `SLICE` (0.1 s) ago. size: the bytes of the records found since
-        the last call.
+        """Yield a part with the records found since the last part, in two cases: they are at least `CHUNK_RECORDS`
+        or `CHUNK_BYTES`; or the last part is more than `SLICE` (0.1 s) ago, even if none were found. size: the
+        bytes of the records found since the last call.
         """
         self._size += size
         if len(self._found) >= CHUNK_RECORDS or self._size >= CHUNK_BYTES or time.monotonic() - self._since > SLICE:

@@ -262,9 +262,9 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
-    """Return whether a search merges the first records of all partitions by time: if it has several partitions, a limit
-    of at most `MOST_MERGED` (10,000) records and no filter, and does not follow the logs. With a filter, each
-    partition would have to be searched until it had that many records.
+    """Return whether a search merges the first records of all partitions by time. It does if it has several
+    partitions, no filter, and a limit of at most `MOST_MERGED` (10,000) records, and does not follow the logs. If
+    it had a filter, each partition would have to be searched until it had that many records.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 

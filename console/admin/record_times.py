@@ -1,7 +1,7 @@
 """The timestamps of the records at given offsets, by a small Fetch for each; only the timestamp is kept.
 
-It reads as a consumer without a group does, with read_uncommitted, so that an open transaction hides nothing. If an
-offset has no record any more, because of compaction or a transaction marker, the next record counts.
+The requests read as a consumer without a group does, with read_uncommitted, so that an open transaction hides nothing.
+If an offset has no record any more, because of compaction or a transaction marker, the next record counts.
 """
 
 from __future__ import annotations

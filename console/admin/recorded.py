@@ -210,8 +210,8 @@ class _Impatient(selectors.DefaultSelector):
     skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return the events that are ready. Don't wait for the timeout: if nothing is ready, add it to `skipped`. With
-        None, wait for an event, as usual.
+        """Return the events that are ready. Don't wait for the timeout: if nothing is ready, add it to `skipped`. If
+        the timeout is None, wait for an event, as usual.
         """
         if timeout is None or timeout <= 0:
             return super().select(timeout)

@@ -392,13 +392,13 @@ class _References(Struct):
     read: Callable[[str], Awaitable[_Answer]]
     """Reads the schema at a path."""
     seen: dict[str, schemas.SchemaText] = field(default_factory=dict)
-    """Name of a referenced schema -> its text; each follows the schemas that it references itself."""
+    """Name of a referenced schema -> its text. Each schema comes after those that it references itself."""
     size: int = 0
     open: set[str] = field(default_factory=set)
 
     async def of(self, answer: _Answer) -> tuple[schemas.SchemaText, ...]:
-        """Return all schemas that a schema references, directly or indirectly; each follows those that it references
-        itself.
+        """Return all schemas that a schema references, directly or indirectly. Each comes after those that it
+        references itself.
 
         Raises:
             NotDecoded: they are too many, too large, nested too deep, circular, or missing.

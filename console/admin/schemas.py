@@ -40,8 +40,8 @@ CHANGE_SECONDS = 30.0
 """Timeout in seconds of a change, or of its validation."""
 MOST_SUBJECTS = 5_000
 MOST_VERSIONS = 10_000
-"""Maximum number of versions that are read, the newest of each subject first. Of further versions only the numbers are
-known.
+"""Maximum number of versions that are read, the newest of each subject first. If there are more, only their numbers
+are known.
 """
 KEPT_SECONDS = 600.0
 """Seconds for which a version stays in the cache."""

@@ -84,9 +84,9 @@ _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
 class _Alteration(Sender[AlterScram, ScramUser]):
-    """Sets and deletes credentials. Brokers accept each user once in a request, so the second mechanism of a user is
-    sent in a second one. They return only the number of iterations, so if the response to a change is lost, its
-    outcome may stay unknown.
+    """Sets and deletes credentials. Brokers accept each user only once in a request, so the second mechanism of a
+    user is sent in a second request. Brokers return only the number of iterations of a credential, so if the
+    response to a change is lost, the outcome may stay unknown.
     """
 
     needs = "2.7, in KRaft mode 3.5"
@@ -219,8 +219,9 @@ def _refusals(request: AlterScram) -> dict[ScramUser, Outcome]:
 async def _iterations_before(
     link: Link, users: Sequence[ScramUser], assumed: dict[ScramUser, int]
 ) -> dict[ScramUser, int]:
-    """Return credential -> its number of iterations before the change. If the principal may alter but not describe
-    credentials, return `assumed`, which affects no outcome.
+    """Return credential -> its number of iterations before the change. Return `assumed` if the principal may alter
+    but not describe credentials: a lost outcome can't be looked up afterwards either, so the numbers don't
+    matter.
     """
     try:
         return await _iterations(link, users)

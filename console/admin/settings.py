@@ -171,7 +171,9 @@ class AddressRule(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """The rules that replace addresses, and what connections go through."""
+    """The rules that replace addresses, and the SSH host, proxy or Kubernetes namespace through which connections
+    go.
+    """
 
     via: Via | None = None
     addresses: tuple[AddressRule, ...] = ()
@@ -244,8 +246,8 @@ class ConnectionSettings(Struct, frozen=True):
     visible_timeout: float = VISIBLE_TIMEOUT
     """The time to wait until brokers return the state that an applied change has made."""
     via: Via | None = None
-    """What all connections go through, also those to addresses that brokers advertise; None if this host connects
-    directly.
+    """The SSH host, proxy or Kubernetes namespace through which all connections go, also those to addresses that
+    brokers advertise; None if this host connects directly.
     """
     addresses: tuple[AddressRule, ...] = ()
     """The rules that replace advertised addresses. TLS and logins still use the advertised names."""

@@ -371,8 +371,9 @@ def _names(targets: Iterable[changes.TopicTarget]) -> list[str]:
 
 
 def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
-    """Return APPLIED if the topic exists as requested. Return NOT_APPLIED if it does not exist, or has other numbers of
-    partitions or replicas, since it existed before then. Return UNKNOWN if it could not be described.
+    """Return APPLIED if the topic exists as requested. Return NOT_APPLIED if it does not exist, or if it has other
+    numbers of partitions or replicas, which means that it existed before the request. Return UNKNOWN if it could
+    not be described.
     """
     topic = listing.topics.get(wanted.name)
     if topic is None:

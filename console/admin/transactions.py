@@ -50,8 +50,8 @@ async def stable_offsets(
     """Return (topic, partition) -> its last stable offset and high watermark, and (topic, partition) -> the failure to
     read them. Send two requests to each leader for each `OFFSETS_AT_ONCE` partitions.
 
-    The last stable offsets are read first. One that is below the high watermark was so, too, before the high watermarks
-    were read.
+    The last stable offsets are read first, so each transaction that is open then keeps its partition's last stable
+    offset below the high watermark. Records that are written between the two reads may do so, too.
     """
     found: dict[transactions.Place, transactions.StableOffsets] = {}
     failures: dict[transactions.Place, Failure] = {}
