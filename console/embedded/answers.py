@@ -215,8 +215,8 @@ def _asked_items(source: Any, path: str) -> list[Any]:
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Return whether an item that is a plain name or number, without fields, is the value of this field of the
-    response's element: its first name or number.
+    """Return whether this field of the response's element names the item, by a text or a number. It is used for an
+    item that is a plain text or number, without fields, and whose value goes into that field.
     """
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = (
@@ -251,7 +251,7 @@ _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_rea
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
 """APIs whose top-level error_code is always 0."""
 _DEDUPLICATED = frozenset({"create_partitions"})
-"""APIs whose response has one element for an item that the request repeats."""
+"""APIs whose response has only one element for an item that occurs several times in the request."""
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:

@@ -9,7 +9,7 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 Items = tuple[tuple[str, str], ...]
-"""Pairs of the name of an array in the response and of the array in the request whose items it answers, one element for
+"""Pairs of array names: an array in the response, and the array in the request for whose items it has one element
 each.
 """
 

@@ -68,5 +68,7 @@ class StandardAuthorizer:
 
 
 def _is_on_anything(view: View, type_: AclResourceType, name: str) -> bool:
-    """Return whether an ACL of any principal matches this resource."""
+    """Return whether an ACL of any principal matches this resource; if none does, allow.everyone.if.no.acl.found
+    applies.
+    """
     return any(acls_on(view.acls, pattern) for pattern in patterns_on(type_, name))

@@ -177,7 +177,9 @@ class InvalidValue(ValueError):
 
 
 class InvalidConfig(ValueError):
-    """A config is invalid for another reason. The exception's text is Kafka's message."""
+    """A config is invalid, and Kafka's message does not have the form of `InvalidValue`. The exception's text is
+    that message.
+    """
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:

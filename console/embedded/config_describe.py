@@ -289,11 +289,15 @@ _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
-"""Maximum number of encoded topics, by their overrides, in the cache: about 5 KiB each, 25 KiB with documentation."""
+"""Maximum number of encoded topics in the cache, one for each combination of overrides: about 5 KiB each, 25 KiB
+with documentation.
+"""
 _KEPT_ENTRIES = 4096
 """Maximum number of encoded entries in the cache; brokers and topics have most of them in common."""
 _KEPT_BROKERS = 64
-"""Maximum number of encoded brokers, by their layers, in the cache: about 30 KiB each, 110 KiB with documentation."""
+"""Maximum number of encoded brokers in the cache, one for each combination of layers: about 30 KiB each, 110 KiB
+with documentation.
+"""
 
 Pairs = tuple[tuple[str, str], ...]
 

@@ -91,8 +91,8 @@ def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str
 
 
 def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """Check the values with the prefix of an existing listener, as SocketServer.validateReconfiguration does;
-    `_check_types` does not check those for whose key there is also a value without a prefix. Raises
+    """Check the values with the prefix of an existing listener, as SocketServer.validateReconfiguration does. Among
+    them are values that `_check_types` skips, because the key also has a value without the prefix. Raises
     NotReconfigurable. names: the names of the listeners.
     """
     for key, text in values.items():

@@ -38,8 +38,8 @@ class FailSome(Struct, frozen=True):
 
 
 class FailFor(Struct, frozen=True):
-    """Answer each item of the request with an error if one of these names occurs anywhere in the request, as a server
-    does that fails internally because of one item.
+    """Answer each item of the request with an error if one of the fault's names occurs anywhere in the request. A
+    server that fails internally because of one item answers in this way.
     """
 
     code: int

@@ -1,6 +1,7 @@
 """Behaviour of Java that clients of Kafka can see: String.hashCode, the order of a HashMap, the parsing of numbers.
 
-That order decides which of several errors a broker reports; the hash decides which broker coordinates a group.
+The order of a HashMap decides which of several errors a broker reports; String.hashCode decides which broker
+coordinates a group.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ class PartitionLog:
         return min(self.behind.get(replica, self.end), self.end)
 
     def truncate(self, end: int) -> None:
-        """Drop the batches with records at or after the offset `end`, which the replica lacks that an unclean election
-        made the leader.
+        """Drop the batches with records at or after the offset `end`. Called after an unclean election, because the
+        new leader does not have these records.
         """
         while self._batches and self._batches[-1].last_offset >= end:
             self.size -= len(self._batches.pop().data)

@@ -129,10 +129,11 @@ _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
 def apply_retention(context: RequestContext, held: LedPartition) -> None:
-    """Drop the batches that exceed the topic's retention.ms or retention.bytes (LogManager.cleanupLogs).
+    """Drop the batches that exceed the topic's retention.ms or retention.bytes (LogManager.cleanupLogs). Whole batches
+    are dropped, as Kafka drops whole segments.
 
-    This does nothing if it was done within log.retention.check.interval.ms, or for a topic that is only compacted. It
-    drops whole batches, as Kafka drops whole segments.
+    Do nothing if log.retention.check.interval.ms has not passed since the last call that applied it, or if the topic is
+    only compacted.
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()

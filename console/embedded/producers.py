@@ -14,7 +14,9 @@ from console.embedded.record_batch import NO_PRODUCER, Batch, marker_of, sequenc
 _REMEMBERED = 5
 """Number of a producer's latest batches by which a repeated batch is recognized."""
 MAX_PRODUCERS = 1000
-"""Maximum number of producers of a partition that are remembered; that with the oldest write is dropped first."""
+"""Maximum number of producers of a partition that are remembered; the producer with the oldest write is dropped
+first.
+"""
 NONE = -1
 
 

@@ -31,8 +31,8 @@ def _dead_groups(answer: Any) -> Any:
 
 
 def _bucket(answer: Any) -> Any:
-    """Return a DescribeLogDirs response with one more directory, for uploaded data, that has the replicas of the first
-    directory. Return it unchanged if that has no replicas.
+    """Return a DescribeLogDirs response with one more directory, for uploaded data, that has the replicas of the
+    first directory. Return it unchanged if the first directory has no replicas.
     """
     first = answer.results[0] if answer.results else None
     if first is None or not first.topics:

@@ -214,7 +214,7 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 def broker_back(state: ClusterState, broker_id: int) -> int:
     """Unfence a broker, and return the end of the change log.
 
-    Its replicas join the ISRs at once, and become leaders of the partitions that had none, if they were in sync.
+    Its replicas join the ISRs at once. A replica that was in sync becomes the leader of a partition without a leader.
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))

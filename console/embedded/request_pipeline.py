@@ -350,7 +350,7 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """Yield all texts in a request, at any depth."""
+    """Yield all texts in a request, at any depth, in which a `FailFor` fault looks for its names."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, tuple):

@@ -87,7 +87,8 @@ class Sockets:
 
 
 def _need_a_file() -> None:
-    """Raise the OSError that the process has no file descriptors left. asyncio ignores a socket that it can't create,
-    so that it listens on none, or (since Python 3.13) raises an error without an errno.
+    """Raise an OSError if the process has no file descriptors left. asyncio does not raise this error itself: it
+    ignores a socket that it can't create, so that it listens on none, or (since Python 3.13) raises an error
+    without an errno.
     """
     socket.socket().close()

@@ -102,7 +102,7 @@ class SaslSpec(msgspec.Struct, frozen=True):
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     """User -> password, for logins by PLAIN."""
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
-    """User -> password, for logins by SCRAM-SHA-256 and -512. They are stored as credentials, so that
+    """User -> password, for logins by SCRAM-SHA-256 and -512. The passwords are stored as SCRAM credentials, so that
     AlterUserScramCredentials can change them.
     """
 

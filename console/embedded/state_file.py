@@ -233,7 +233,7 @@ class StateFileError(Exception):
 
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
-    """Encode the state as JSON. Of a table with a source, only the differences from the source are stored. scenario:
+    """Encode the state as JSON. If a table has a source, only the differences from the source are stored. scenario:
     the name of the cluster's scenario, None without one.
     """
     tables = {name: state.tables.named(name) for name in CODECS}

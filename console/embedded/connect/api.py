@@ -488,6 +488,6 @@ _PATHS: Mapping[tuple[str, ...], Mapping[str, Callable[..., Reply]]] = {
     ("admin", "loggers"): {"GET": _loggers},
     ("admin", "loggers", _ANY): {"GET": _logger, "PUT": _set_level},
 }
-"""Path, with _ANY for a name and _NUMBER for a number -> HTTP method -> the function that answers. It is called with
-the names and numbers in the path.
+"""Path, with _ANY for a name and _NUMBER for a number -> HTTP method -> the function that answers. The function is
+called with the names and numbers in the path.
 """

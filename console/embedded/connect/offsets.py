@@ -46,8 +46,8 @@ def shown_offsets(cluster: Cluster, connector: Connector, kind: str) -> list[dic
 
 
 def altered_source(connector: Connector, asked: Sequence[Mapping[str, Any]]) -> Connector:
-    """Return a source connector with these offsets changed; null as an offset removes it. Raises Refused where the file
-    connector does.
+    """Return a source connector with these offsets changed; null as an offset removes it. Raises Refused for offsets
+    that the file connector refuses.
     """
     if not connector.config.get("file"):
         raise Refused(

@@ -276,8 +276,8 @@ def _made(
 
 
 def _overrides(plugin: Plugin, config: Config) -> list[Checked]:
-    """Return the results for the config's overrides of the Kafka clients that a connector uses. They have no
-    definitions here, because they are the clients'.
+    """Return the results for the config's overrides of the Kafka clients that a connector uses. The results have no
+    definitions, because the clients define these keys.
     """
     used = _OVERRIDES[plugin.kind]
     return [Checked(name, None, value) for name, value in config.items() if name.startswith(used)]

@@ -135,7 +135,7 @@ def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
 
 
 def _why_no_range(host: str) -> str:
-    """Return the reason why a range of addresses is invalid, as the library says it that Kafka uses."""
+    """Return the reason why a range of addresses is invalid, in the words of the Java library that Kafka uses."""
     address, _, length = host.partition("/")
     most = 128 if ":" in address else 32
     if address_as_compared(address) is None or not length.isdecimal():

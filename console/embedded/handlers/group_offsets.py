@@ -290,8 +290,8 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
 
 
 def _keeps_empty(context: RequestContext) -> bool:
-    """Return whether a group without members stays after its last offset was deleted. Before 4.0 it is deleted with it
-    (measured).
+    """Return whether a group without members stays after its last offset was deleted. Before 4.0, brokers delete
+    such a group together with the offset (measured).
     """
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 

@@ -240,8 +240,8 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
     Args:
         version: the version of Metadata.
-        describe: function that returns the element of a topic, which must depend on the topic's name and id only in the
-            fields for these.
+        describe: function that returns the element of a topic. Only the fields for the name and the id may depend on
+            the topic's name and id.
         element: the class of the element in this version.
     """
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}

@@ -566,8 +566,8 @@ def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, 
 
 
 def _place_of_replica(context: RequestContext, named: partitions.AskedTopic, part: Any) -> _Place:
-    """Return the requested offset in this broker's own log, even if it is a follower. Of a follower's log, only the end
-    offset differs from the leader's.
+    """Return the requested offset in this broker's own log, even if the broker is a follower. A follower's log
+    differs from the leader's only in the end offset.
     """
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):

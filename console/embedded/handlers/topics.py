@@ -193,8 +193,8 @@ _GROWS_STRICTLY_FROM = 3
 async def create_partitions(request: Any, context: RequestContext) -> Any:
     """CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis).
 
-    Respond when the controller has made the change. If that needs more records than a controller may write at once, it
-    changes nothing, and the response has UNKNOWN_SERVER_ERROR, as in Kafka.
+    Respond when the controller has made the change. If the change needs more records than a controller may write at
+    once, nothing is changed, and the response has UNKNOWN_SERVER_ERROR, as in Kafka.
 
     Needs ALTER on each topic.
 
@@ -226,7 +226,9 @@ async def create_partitions(request: Any, context: RequestContext) -> Any:
 
 
 def _records(request: Any, context: RequestContext) -> int:
-    """Return how many partitions the request would add, before any validation."""
+    """Return how many partitions the request would add, before any validation. Each is a metadata record, of which a
+    change may have at most `MAX_RECORDS`.
+    """
     topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
     return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
@@ -414,7 +416,7 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the items that occur once, and the items that occur several times."""
+    """Return the items that occur once, and the items that occur several times, which are refused."""
     counts = Counter(items)
     return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
 

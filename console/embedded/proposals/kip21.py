@@ -70,7 +70,7 @@ def _configs(item: wire.Entity, context: RequestContext) -> Result:
 
 
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
-    """Answer AlterConfig: set and delete configs, all of an entity or none. A deleted one has its default again."""
+    """Answer AlterConfig: set and delete configs, all of an entity or none. A deleted config has its default again."""
     results = [
         wire.EntityErrorCode(
             entity_type=item.entity_type, entity_name=item.entity_name, error_code=_altered(item, context)

@@ -75,8 +75,8 @@ def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Pl
 
 
 def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
-    """Return the error code unless the request has either valid numbers of partitions and replicas, or valid replicas;
-    0 if it has. The replicas may be on brokers that are down.
+    """Return 0 if the request has either valid numbers of partitions and replicas, or valid replicas; otherwise the
+    error code. The replicas may be on brokers that are down.
     """
     counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):

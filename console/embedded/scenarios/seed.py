@@ -117,7 +117,7 @@ def leave_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 def join_isr(state: ClusterState, name: str, broker: int) -> None:
-    """Put a broker back into the ISR of each partition of a topic of which it has a replica."""
+    """Put a broker back into the ISR of those partitions of a topic that have a replica on the broker."""
     topic = state.topics[name]
     state.put_topic(replace(topic, partitions=tuple(joined_isr(partition, broker) for partition in topic.partitions)))
 
@@ -294,8 +294,8 @@ def stand_in(
 
 
 def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) -> None:
-    """Commit an offset for a group in the first partition of a topic that is `records` higher than before, at most the
-    end of the log. Do nothing if the group or the log does not exist.
+    """Raise a group's committed offset in the first partition of a topic by `records`, at most to the end of the
+    log. Do nothing if the group or the log does not exist.
     """
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, 0))
     if found is None or log is None:

@@ -1,4 +1,6 @@
-"""The scenario `quiet` with transactions: two that hang, one that is too young to say so, and healthy ones."""
+"""The scenario `quiet` with transactions: two that hang, one that is too young to be called hanging, and healthy
+ones.
+"""
 
 from __future__ import annotations
 
