@@ -102,9 +102,9 @@ async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
     """Check a session's plan, record it in the journal, send it, and read the changed resources again.
 
-    Nothing is sent if a check fails, unless the option `valid_only` is set; if another client changed a value of the
-    plan since it was read, unless the option `force` or `accepted` allows to overwrite it; or if a warning is not
-    accepted.
+    Nothing is sent in three cases: a check fails, and the option `valid_only` is not set; another client changed a
+    value of the plan since it was read, and neither the option `force` nor `accepted` allows to overwrite it; or a
+    warning is not accepted.
 
     A first cancellation of this call waits for the request in flight, sends nothing more, and raises Interrupted with
     the report. A second one stops waiting: the request's outcome is then unknown.
@@ -200,8 +200,9 @@ async def _set_back(
     """Read the targets of applied edits again, for a limited time, and return a conflict for each edit that was
     reverted.
 
-    An edit whose target still has the former value is read until the target has the new one (`SPREADS_WITHIN`). Edits
-    that the cluster itself may revert are read until one is reverted. A failed read counts as no revert.
+    A target that still has the former value is read until it has the new one, at most `SPREADS_WITHIN` (3) seconds.
+    Edits that the cluster itself may revert are read longer, until one of them is reverted. A failed read counts as no
+    revert.
 
     Args:
         looked: function that reads the targets of edits; it returns None if they can't be read.
@@ -252,7 +253,7 @@ async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) 
         snapshot: the cluster state on which the plan was staged.
 
     Returns:
-        The run with `checked`. It is ended if a broker refuses a request, unless the option `valid_only` is set.
+        The run with `checked`. The run is ended if a broker refuses a request, unless the option `valid_only` is set.
 
     Raises:
         AdminError: the connection to the cluster is lost.
@@ -266,7 +267,8 @@ async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, know
     """Find the warnings about the valid edits, based on the state in `fresh`.
 
     Returns:
-        The run with `plan`, which has the valid edits only, and `fresh`. It is ended if a warning is not accepted.
+        The run with `fresh`, and with `plan`, which has only the valid edits. The run is ended if a warning is not
+        accepted.
     """
     # Judging many edits or topics takes long; in a thread, the screen stays responsive.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))

@@ -149,9 +149,9 @@ class EventReads(scheduler.Scheduler):
 async def longest_ago(
     resources: Iterable[ConfigResource], read_at: Mapping[ConfigResource, datetime], before: datetime, most: int
 ) -> tuple[datetime, list[ConfigResource]]:
-    """Return the time of the longest-ago read of any resource, NEVER if one was never read; and the resources to read
-    next: at most `most` that were last read before `before`, beginning with never-read ones, then the longest ago.
-    Yields to the event loop after each AT_A_TIME resources.
+    """Return the time of the longest-ago read of any resource, NEVER if one was never read. Also return the
+    resources to read next: at most `most` that were last read before `before`, never-read ones first, then those
+    read longest ago. Yields to the event loop after each AT_A_TIME resources.
     """
     found: list[tuple[datetime, ConfigResource]] = []
     oldest, left = datetime.max.replace(tzinfo=UTC), iter(resources)

@@ -113,8 +113,8 @@ class WrittenBefore:
 
         Args:
             letters: the plan's edits that write letters.
-            here: the identity of this process. It repeats a batch with the same producer id and sequence number after a
-                lost response, so that brokers write it once.
+            here: the identity of this process. Its own batches with an unknown outcome do not count, because it sends
+                such a batch again with the same producer id and sequence number, so that brokers write it once.
         """
         some = tuple(letters)
         self._wanted = {topic: _hashes(of) for topic, of in grouped([(each.topic, each) for each in some]).items()}
@@ -180,8 +180,9 @@ _LASTING = ConfigEdit | QuotaEdit | AclEdit
 
 
 class MadeBefore:
-    """A search for earlier changes with the same edits as a plan, as long as no other change of kac's to the same key
-    is found. left: slot (target and key) -> the edits that are still searched for.
+    """A search for earlier changes that made the same edits as a plan. The search for an edit ends at the first
+    change of kac's that set its key otherwise. left: slot (target and key) -> the edits that are still searched
+    for.
     """
 
     def __init__(self, mine: Mapping[Slot, Staged]) -> None:

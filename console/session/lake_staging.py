@@ -293,8 +293,8 @@ def _is_gone(edit: plan_edits.Edit, known: Snapshot) -> bool:
 
 
 def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
-    """Return the reason why the edit is impossible, because the present value comes from the broker's file; ``""`` if
-    it is possible.
+    """Return the reason why the edit is impossible: the present value comes from the broker's file. Return ``""`` if
+    it does not.
     """
     if isinstance(edit, plan_edits.SetConfig):
         return only_in_file(edit.resource, edit.key, known)

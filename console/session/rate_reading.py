@@ -1,7 +1,7 @@
 """Read the values from which rates are computed: at each call, the end offsets of the partitions on the screen, and, in
 turns, those of all other partitions and the log directories. The reads take at most a hundredth of a broker's time.
 
-Reads by triage of the same values replace turns.
+If triage has just read the same values, its read replaces a turn.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class RateReader:
         self._summing = asyncio.Lock()
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
-        """Read the end offsets of the partitions on the screen, and, if a turn is due, the next other ones. Values that
-        can't be read become unknown. Do nothing if another call is still reading.
+        """Read the end offsets of the partitions on the screen, and, if their turns are due, the next other end offsets
+        and log directories. End offsets that can't be read become unknown. A lost connection is only logged. Do
+        nothing if another call is still reading.
 
         Args:
             in_view: the partitions on the screen.

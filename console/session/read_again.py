@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> bool:
     """Read the targets of edits into the session. If the cluster-wide default config is a target, also read the brokers
-    that inherit it. This raises nothing: refusals become failures in the snapshot, a lost connection is logged, and
+    that inherit it. No error is raised: refusals become failures in the snapshot, a lost connection is logged, and
     nothing is read if another cluster answers.
 
     Returns:

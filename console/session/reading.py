@@ -27,7 +27,7 @@ TIMES = 2_000
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
-    """Read the parts and entities that statements need. Reads that depend on the results of others follow these.
+    """Read the parts and entities that statements need. A read that depends on the results of others comes after them.
 
     Args:
         sparing: whether to read only the quotas that the statements name if the cluster has many; if they name none,
@@ -173,7 +173,9 @@ def _using(snapshot: Snapshot, subjects: Collection[str]) -> set[str]:
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:
-    """Return the partitions, of these topics, that have no leader or are being reassigned."""
+    """Return the partitions, of these topics, that have no leader or are being reassigned: only for these are the
+    logs of the replicas read.
+    """
     moving = {(move.topic, move.partition) for move in snapshot.reassignments}
     return [
         (name, each.number)
@@ -189,8 +191,8 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
 
 
 def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
-    """Yield the config resources whose names are known only after the first reads. Those that brokers list are left
-    out, since they are read separately.
+    """Yield the config resources whose names are known only after the first reads. Resources of the types that
+    brokers list are left out, since they are read separately.
     """
     ids = [node.id for node in snapshot.cluster.brokers or snapshot.cluster.controllers]
     if BROKER in need.every:
@@ -251,8 +253,8 @@ async def read_everything(
 
 
 def limits_copies(snapshot: Snapshot) -> bool:
-    """Return whether some broker has a rate limit for copies between log directories. Whether the limit is in use is
-    only visible in the log directories.
+    """Return whether some broker has a rate limit for copies between log directories. The caller then also reads the
+    log directories, which alone show whether such copies are in progress.
     """
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     limits = (

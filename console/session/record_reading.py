@@ -95,8 +95,8 @@ class RecordReader:
     ) -> AsyncGenerator[records.Portion, None]:
         """Search records; see `console.admin.record_search.search`. Close the iterator if you leave it before its end.
 
-        Records are fetched only as fast as the caller takes the portions. They are as the brokers sent them; `shown`
-        decodes and masks them. The filter sees the masked form, so it can't find masked contents.
+        Records are fetched only as fast as the caller takes the portions. The portions have the records as the brokers
+        sent them; `shown` decodes and masks records. The filter sees the masked form, so it can't find masked contents.
 
         Args:
             wanted: the topics, partitions, beginning and limits of the search.

@@ -168,7 +168,8 @@ class _Targets(Struct):
 async def looked_through(
     desk: Desk, goal: Redrive, targets: _Targets, since: Mapping[int, int]
 ) -> AsyncGenerator[Looked, None]:
-    """Yield the letters between these offsets and the ends in the goal, in the order of offsets within each partition.
+    """Yield the letters from the offsets in `since` to the end offsets in the goal, in the order of offsets within each
+    partition.
 
     Args:
         since: partition -> the offset at which to begin.

@@ -1,8 +1,8 @@
 """The diagnosis of a whole record, computed in a thread of its own: the symptoms and causes at each poll, and the
 changes.
 
-Equal parts of successive polls are one object. Of a very long record, only every second, fourth, … of the polls without
-a change are kept.
+Equal parts of successive polls are one object. If a record is very long, only every second, fourth, … of its polls
+without a change are kept.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def _time(each: Moment) -> int:
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
-    """Return the polls without every second one of those without a change. If more than three quarters of
-    `MOST_MOMENTS` are left, return every second of these.
+    """Drop every second one of the polls without a change, and return the rest. If that is more than three quarters
+    of `MOST_MOMENTS`, return only every second poll of the rest.
     """
     kept = [each for index, each in enumerate(moments) if each.turned or each.changed or index % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]

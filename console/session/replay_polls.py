@@ -135,9 +135,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 self.facts = slow_polls.with_former(self.facts, places, now_ms / 1000, found)
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
-        """Return whether last stable offsets were read together with these end offsets; False if none were read. Return
-        None if the end offsets do not belong to a read of logs, because reading a group's lag also reads end
-        offsets; or if they are older than the last read that was used.
+        """Return whether last stable offsets were read together with these end offsets; False if none were read.
+        Return None in two cases: the end offsets do not belong to a read of logs (a read of a group's lag has end
+        offsets, too), or they are not newer than the last read that was used.
         """
         taken = self._taken.get(end, -1)
         start = self._pieces.get(end._replace(timestamp=EARLIEST))
@@ -355,7 +355,7 @@ def _tracks(used: flight_tape.Used, api_key: int) -> list[flight_tape.Track]:
 
 
 def _own(used: flight_tape.Used) -> set[int]:
-    """Return the API keys whose answers show that a part was read again: those that the read used, without `OF_ALL` and
-    CLOCK; all that it used, if there are no others.
+    """Return the API keys whose answers show that a part was read again: the keys that the read used, without
+    `OF_ALL` and CLOCK; if none are left, all keys that it used.
     """
     return (used.keys - OF_ALL - {flight_tape.CLOCK}) or used.keys

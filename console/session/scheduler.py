@@ -46,9 +46,9 @@ class Pace(NamedTuple):
     counts from the end.
     """
     first: float | None = None
-    """If set: the first read counts with at most this many seconds, and each later read with the shorter of its own and
-    the previous duration, so that a single slow answer causes no pause. None: each read counts with its own
-    duration.
+    """If set, the pause after the first read is computed from at most this many seconds, and the pause after each
+    later read from the shorter of its own and the previous duration, so that a single slow answer causes no long
+    pause. If None, each pause is computed from the read's own duration.
     """
 
 

@@ -51,8 +51,8 @@ LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
 """Maximum number of partitions whose offsets are all read each time. If there are more: the number that is read in
 turn, and the maximum numbers of stalled partitions and of partitions of groups that are read each time."""
 STANDS = 4.0
-"""Seconds, those of two reads, for which a last stable offset must not have advanced before the partition's producers
-are read.
+"""Seconds, the time of two reads, for which a last stable offset must not have advanced before the partition's
+producers are read.
 """
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
@@ -70,7 +70,9 @@ CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
 LEADERLESS_AT_ONCE = 200
 """Maximum number of partitions without a leader whose replicas are read at once."""
 JUMPED_AT_ONCE = 50
-"""Maximum number of topics whose log start has advanced, and of their leaders, whose configs are read at once."""
+"""Maximum number of topics with an advanced log start whose configs are read at once. At most as many brokers that
+lead their partitions are read, too, because topics may inherit their values.
+"""
 AUTHORS = 500
 """Maximum number of changes for which the author is remembered."""
 RESTARTS_EVERY = 2.0
@@ -557,7 +559,7 @@ def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:
 
 def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
     """Return the listeners with TLS: those that brokers advertise, those of the voters, and, if the context's
-    connection uses TLS, the address of each broker for it.
+    connections use TLS, the address of each broker to which kac connects.
     """
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:

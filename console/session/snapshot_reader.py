@@ -263,8 +263,8 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
-        """Return the failure of DescribeQuorum, with the voters added to its message that are known although the quorum
-        has no leader. Return it unchanged if no controllers are known.
+        """Return the failure of DescribeQuorum with the voters added to its message, as far as they are known
+        without a leader. Return it unchanged if no controllers are known.
         """
         from console.admin.errors import AdminError
 
@@ -754,8 +754,8 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
-    """Read the open transactions of partitions, and the facts that show whether these hang. If brokers refuse, they
-    become unknown.
+    """Read the open transactions of partitions, and the facts that show whether these transactions hang. If brokers
+    refuse, the transactions become unknown.
 
     Args:
         places: the partitions, as (topic, partition).
@@ -797,9 +797,9 @@ async def read_listed(client: Client, part: Part) -> Learned:
 async def _record_times(
     client: Client, context: Context, snapshot: Snapshot, trends: Iterable[LagTrend], most: int
 ) -> Mapping[Spot, Written]:
-    """Return place of a record -> the time at which it was written, for at most `most` records. They are those that
-    groups read next, if the polls so far do not show how long they have waited. Empty if the context forbids reading
-    records, or if the read fails.
+    """Return place of a record -> the time at which it was written, for at most `most` records. Only records that
+    groups read next are looked up, and only if the polls so far do not show how long these records have waited.
+    Empty if the context forbids reading records, or if the read fails.
     """
     from console.admin.record_times import record_times
     from console.contexts.context import NEVER

@@ -185,8 +185,8 @@ class TerminalFront(Struct):
 
 
 def _asked(typed: Typed) -> str:
-    """Return the words that name the text to type. They contain the text itself only if it accepts a warning; the name
-    of a context, for example, the operator has to know.
+    """Return the words that name the text to type. They contain the text itself only if it accepts a warning. The
+    operator has to know any other text, such as the context's name.
     """
     from console.present.text import clean
 
