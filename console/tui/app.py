@@ -69,8 +69,11 @@ log = logging.getLogger(__name__)
 
 
 def _first_place(context: Context, settings: ConsoleSettings) -> Place:
-    """Return the place at which the console opens: the quorum for a context of controllers, the watched entities if the
-    settings name a set of the context, else the pane of the settings.
+    """Return the place at which the console opens.
+
+    Returns:
+        The quorum for a context of controllers; the watched entities if the settings name a set that the context
+        defines; otherwise the pane that the settings name.
     """
     if context.settings.controllers:
         return view_place(keymap.QUORUM)
@@ -219,8 +222,8 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._first_reads.begin)
 
     async def on_unmount(self) -> None:
-        """Wait until a request of an apply under way has its response, unless the operator gave that up. Then close the
-        lake.
+        """Stop running operations, wait until no check or apply is in progress, and close the lake. kac does not
+        wait for the response to a request if the operator chose to leave without it.
         """
         await self.operating.leave()
         await self.session.work.wait()
@@ -279,11 +282,11 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Run the action of a key: the method ``do_ID`` of the first receiver that has it, or else open the view of
-        that name. If the key is inactive, show the reason instead.
+        """Run the action of a key: call the method ``do_ID`` of the first receiver that has it. If no receiver has it,
+        open the view whose name is the id. If the key is inactive, only show the reason.
 
         Args:
-            action: id of a key in `keymap`. An id that the current view does not have does nothing.
+            action: id of a key in `keymap`. If the key does not work in the current view, nothing happens.
         """
         if not BY_ID[action].where & {self.navigator.place.view, keymap.EVERYWHERE}:
             return
@@ -443,8 +446,8 @@ class Console(KeysInOrder["Context"]):
         )
 
     def _touch(self, known: contact.Contact) -> None:
-        """Store whether the cluster answers, and redraw if that changed. A newer time of the last response alone
-        redraws nothing, since the time is shown only when responses stop.
+        """Store whether the cluster answers, and redraw if that changed. If only the time of the last response is
+        newer, draw nothing: the time is shown only while the cluster does not answer.
         """
         before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:

@@ -46,7 +46,7 @@ MOST_CONFLICTS = 3
 
 
 class Applying:
-    """Checks and applies the plan. The worker of an apply is never cancelled by another one, so no change stops midway.
+    """Checks and applies the plan. No other worker cancels the worker of an apply, so no change stops midway.
 
     Attributes:
         last: the report of the last apply; None before the first.
@@ -178,8 +178,8 @@ class Applying:
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
         """Ask whether to overwrite the changes of another client that conflict with the plan; return whether the
-        operator agrees. The question shows the first `MOST_CONFLICTS` of them, each with the value before, theirs
-        and ours.
+        operator agrees. The question shows the first `MOST_CONFLICTS` conflicts, each with the value before,
+        theirs and ours.
         """
         from console.tui.screens import Confirm
 
@@ -260,12 +260,12 @@ class Applying:
         app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
-        """Wait until the apply ends, or until the operator chooses to leave before. If the apply ended and edits are
-        still staged, ask whether to leave.
+        """Wait until the apply ends, then leave. The operator may leave earlier, or choose to stay. If the apply ended
+        and edits are still staged, ask before leaving.
 
         Args:
             chosen: the context to switch to; None to exit.
-            question: the question, as text.
+            question: the text that asks whether to leave with staged edits.
             going: the effect of agreeing, as text (``leaves``).
         """
         from console.tui.screens import Waiting
@@ -300,7 +300,7 @@ class Applying:
         """Exit the app; the terminal then shows how the apply ended.
 
         Args:
-            chosen: the context to switch to; None to exit kac.
+            chosen: the context to switch to; None to exit kac. While an apply is unfinished, kac exits in any case.
             code: exit code. If an apply is unfinished, 0 becomes 1; if a request has no response yet, the code is 1.
         """
         from rich.text import Text
@@ -379,7 +379,9 @@ class Applying:
 
 
 _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
-"""The questions that an apply asks. Deletions are read while the question is visible, not before."""
+"""The questions that an apply asks. It does not read deletions before the question, because `_tell_deletions` adds
+them to the visible question.
+"""
 
 
 def _danger(lines: list[str]) -> list[Line]:

@@ -180,8 +180,8 @@ class Bar:
         self.command("find ")
 
     def do_filter(self) -> None:
-        """Open the line for a filter of the visible view, which takes effect while it is typed. Esc restores the filter
-        before.
+        """Open the line for a filter of the visible view, which takes effect while it is typed. Esc restores the
+        previous filter.
         """
         self._filter_before = self._navigator.view.filter_text
         self._open(FILTER, self._filter_before)
@@ -250,7 +250,7 @@ class Bar:
         self.line.recomplete()
 
     def closed(self, message: CommandBar.Closed) -> None:
-        """Handle Esc: restore the filter before, or cancel the prompt for a secret."""
+        """Handle Esc: restore the previous filter, or cancel the prompt for a secret."""
         if message.mode == FILTER:
             self._navigator.view.take_filter(self._filter_before)
         elif message.mode == SECRET:

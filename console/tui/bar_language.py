@@ -80,7 +80,7 @@ class BarLanguage:
                 yield offset, offset + len(piece), name
 
     def unread(self, text: str) -> Needs:
-        """Return the data that is needed to complete keys, values and names of a half-typed command and is not read
-        yet.
+        """Return the data to read before a half-typed command can be completed: those that its keys, values and
+        names need, and that the snapshot lacks.
         """
         return completion_needs(text, Where.BAR, *self._state())

@@ -55,8 +55,10 @@ def sequence(text: str, environ: Mapping[str, str]) -> str:
 
 
 async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Copy a text to the terminal's clipboard, to tmux's buffer or into a file. Return a message that names the way or
-    the failure, and the meaning of its colour.
+    """Copy a text to the terminal's clipboard, to tmux's buffer or into a file.
+
+    Returns:
+        A message that says where the copy is, or why there is none; and the meaning of the message's colour.
     """
     app.copy_to_clipboard(text)
     text = app.clipboard
@@ -76,7 +78,7 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
 def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Put a text into tmux's buffer, and let tmux send it to its terminal. Return whether that succeeded. Blocks.
 
-    This needs neither of tmux's options set-clipboard and allow-passthrough, which may be off.
+    This works even if tmux's options set-clipboard and allow-passthrough are off.
     """
     # Import only here: the first screen starts no programs, and must not wait for this module.
     from console.programs import finished, home_folder, of_user

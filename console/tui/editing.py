@@ -66,7 +66,8 @@ class Editing:
             lasts_ms: milliseconds from the apply until the edits are due to be reverted; None for edits that stay.
             left_out: names of marked rows that are hidden, and so not edited.
             spared: names of Kafka's internal topics, which are not deleted together with others.
-            kept: text about the files into which records that the edits skip were written; ``""`` if there are none.
+            kept: text to append to the message, about records that the edits skip and kac wrote into files; ``""`` if
+                there are no such records.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -80,8 +81,8 @@ class Editing:
         """Open the command bar with the beginning of a ``set`` command. No-op if `entities` and `left_out` are empty.
 
         Args:
-            entities: if it is one entity, the command names it; if several, the marked ones, the command names none and
-                so applies to all marked entities.
+            entities: the marked entities, or the one under the cursor. The command names a single entity. It names none
+                if there are several, and then applies to all marked ones.
             key: the config or quota; ``""`` if the operator types it.
             left_out: names of marked rows that are hidden, and so not edited.
         """

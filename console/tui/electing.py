@@ -45,8 +45,9 @@ def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
 def elect_in(editing: Editing, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of preferred leaders in these topics.
 
-    If all of them would fail, and a partition has no leader, open the command bar with the command of an unclean
-    election of that partition instead: it may lose records, so the operator has to enter it.
+    If all of them would fail, and at least one partition has no leader, open the command bar instead, with the command
+    of an unclean election of the first such partition. An unclean election may lose records, so the operator has to
+    enter it.
     """
     edits = preferred_elections(topics)
     partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}

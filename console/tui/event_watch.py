@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
-"""Maximum age of the cached list of unobserved data while the snapshot does not change."""
+"""Maximum age of the cached result of `EventWatch.gaps` while the snapshot does not change."""
 
 
 class EventWatch:

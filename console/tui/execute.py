@@ -165,8 +165,8 @@ class Executor:
         """Execute one statement. before: the edits of adjacent statements before it, which are not staged yet.
 
         Returns:
-            The edits of the statement, which the caller stages together with adjacent ones. None if the statement is
-            executed completely: it is a temporary edit or has no edits, and `before` was staged first.
+            The edits of the statement, which the caller stages together with adjacent ones. None for a temporary edit
+            and for a statement without edits: these are executed completely, after `before` was staged.
         """
         if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:

@@ -318,8 +318,8 @@ class Frame:
         self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
     def note(self) -> Line:
-        """Return the text that the message line shows while it has no message: a lost connection, else the events at
-        the cursor in time, else the view's own note.
+        """Return the text that the message line shows while it has no message: why data can't be read, else the
+        events at the cursor in time, else the view's own note.
         """
         return self._lost() or self._moment() or self._navigator.view.note()
 

@@ -170,8 +170,8 @@ def _page() -> Iterator[str]:
 
 
 def _sorting() -> Iterator[tuple[str, str, str]]:
-    """Yield for each view with sort keys a row of the page's table: the keys with the labels of their columns, the
-    view's title, and ``""``.
+    """Yield, for each view with sort keys, a row of the page's table: the keys with the labels of their columns; the
+    view's title; and ``""`` for the last column, which has the action's id in other tables.
     """
     for view, (title, _) in keymap.VIEWS.items():
         columns = sort_columns(view) if view != keymap.EVERYWHERE else []

@@ -38,12 +38,12 @@ ALT = "alt+"
 CHECK_EVERY = 0.01
 """Seconds between two checks while a key waits."""
 RESTS = 8
-"""Number of successive checks, with one round of the event loop between two, that must find no widget with messages.
-Work of a worker or a timer takes some rounds until it sends a message.
+"""Number of successive checks that must find no widget with messages before the next key is passed on. The event
+loop runs once between two checks, since a worker or a timer takes some rounds of it until it sends a message.
 """
 A_LOOK = 0.002
-"""Seconds of one round that count as one more check, because a loop that is busy with other work takes longer for a
-round.
+"""A round of the event loop counts as one check, and as one more for each time that it takes this many seconds: a
+loop that is busy with other work runs fewer rounds.
 """
 ROUNDS = 20
 """Maximum number of times that `no_messages` waits for messages that earlier messages caused; after it, the next key is
@@ -74,7 +74,9 @@ class KeysInOrder(App[Result]):
     _arrived = 0.0
     _settling: asyncio.Task[None] | None = None
     _held_output = False
-    """Whether the last key was Ctrl-S."""
+    """Whether the last key was Ctrl-S. A Ctrl-Q after it does not quit, since elsewhere it resumes the output that
+    Ctrl-S stopped.
+    """
     keys_seen = 0
     """Number of keys and pastes that were passed on so far."""
 
@@ -122,7 +124,7 @@ class KeysInOrder(App[Result]):
     @contextmanager
     def suspend(self) -> Iterator[None]:
         r"""Leave the terminal to another program while the ``with`` block runs. kac ignores Ctrl-C and Ctrl-\ during
-        that time. Raises SuspendNotSupported.
+        that time. Raises SuspendNotSupported if the app's driver can't leave the terminal.
         """
         from console.programs import OF_KEYS, ignoring
 
@@ -197,8 +199,8 @@ class KeysInOrder(App[Result]):
         """Wait until no widget has a message left and the layout has placed each widget. Give up after `ROUNDS` rounds
         of messages, or if a widget does not handle a message within `PATIENCE` seconds.
 
-        Each round sends a message to the widgets that still handle others. The wait ends after `RESTS` successive
-        checks that find all widgets waiting.
+        Each round sends a message to the widgets that still handle other messages. The wait ends after `RESTS`
+        successive checks that find no widget with messages.
         """
         began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:
@@ -259,8 +261,8 @@ class KeysInOrder(App[Result]):
         return any(key in bindings.key_to_bindings for _, bindings in self.screen._modal_binding_chain)
 
     def _after_widget(self, event: events.Event) -> None:
-        """Count a key as handled if the focused widget stopped it, or if it is a paste; any other key goes up to the
-        app.
+        """Count the event as handled if the focused widget stopped it, or if the event is a paste. A key that no
+        widget stopped goes up to the app.
         """
         if event._stop_propagation or isinstance(event, events.Paste):
             self._done(event)

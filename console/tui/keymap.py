@@ -115,7 +115,9 @@ def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterab
 _row_key = partial(_key, needs=("row",))
 """Makes a key that is active only with a row under the cursor."""
 _change = partial(_key, needs=("writable",))
-"""Makes a key that stages an edit or begins such a command; active unless the context is read-only."""
+"""Makes a key that stages an edit, or opens the command bar with a command that does; active unless the context is
+read-only.
+"""
 _row_change = partial(_key, needs=("writable", "row"))
 """Makes a key that stages an edit for the row under the cursor; active with a row, unless the context is read-only."""
 _replay_key = partial(_key, needs=("replay",))

@@ -20,7 +20,7 @@ from console.tui.reading import start
 class Navigator:
     """Shows places: a place is a view, its pane and the entity that it is about.
 
-    A view is created when a place of it is first shown, and kept with its cursor and filter.
+    A view is created when it is first needed to show a place, and kept with its cursor and filter.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class Navigator:
         start(self._body.app, partial(self.goto, place), group="goto", name="goto")
 
     def open_resource(self, resource: ConfigResource) -> None:
-        """Show the configs of an entity inside the current pane. From the list of topics, show the section of a topic
-        that was shown last.
+        """Show the configs of an entity inside the current pane. For a topic that is opened from the list of topics,
+        show instead the section (such as partitions or configs) that was visible last for any topic.
         """
         # Keep the section only from the list of topics, so that the operator can go through topics in one section.
         keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS

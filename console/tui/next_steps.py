@@ -1,4 +1,6 @@
-"""Staging of the next step that triage or lint proposes for a cause or finding: its edits, or those of its command."""
+"""Staging of the next step that triage or lint proposes for a cause or finding: the step's own edits, or the edits
+of its command.
+"""
 
 from __future__ import annotations
 

@@ -227,7 +227,8 @@ class Operating:
         Args:
             number: the number of the operation.
             cancel: whether to cancel the operation.
-            throttle: the new limit of the rate, as for `ask_of`; None to leave it as it is.
+            throttle: the new limit of the rate, bytes/s, or letters/s for a redrive; 0 for no limit; None to leave it
+                as it is.
             give_up: whether to end the operation although the brokers that keep its throttles do not answer.
             pause: whether to pause a redrive (True) or resume it (False); None to leave that as it is.
         """

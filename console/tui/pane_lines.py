@@ -122,8 +122,8 @@ class PaneLines:
         return told
 
     def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
-        """Yield for each of the rows to print its key, and its texts by column name. There are at most `_room` rows;
-        for the plan, all edits.
+        """Yield, for each row to print, its key and its texts by column name. There are at most `_room` rows; the
+        plan has no limit.
         """
         lines = self._navigator.view.lines
         if isinstance(lines, DiffView):
@@ -230,8 +230,8 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Print which rows are new, changed or gone since they were printed: at most `MOST_CHANGES`, the worst first,
-        and the number of the others. Print nothing for the overview, or if `says_changes` is False.
+        """Print which rows are new, changed or gone since they were printed: at most `MOST_CHANGES`, the worst
+        first, and the number of further ones. Print nothing for the overview, or if `says_changes` is False.
         """
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
@@ -288,8 +288,8 @@ class PaneLines:
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Print the causes of trouble that are new, changed or gone, unless `says_changes` is False. On Now, its rows
-        report them.
+        """Print the causes of trouble that are new, changed or gone. Print nothing if `says_changes` is False, or
+        while the pane Now is visible: `_tell_row_changes` prints them there, as changes of its rows.
         """
         now = self._causes()
         before, self._troubles = self._troubles, now

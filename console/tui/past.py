@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
-"""Maximum seconds until the header is written again while an edit will be due to be reverted at a known time."""
+"""Maximum seconds between two updates of the header while it has the time at which an edit is due to be reverted."""
 
 
 def operation_text(operation: Operation) -> str:
@@ -158,8 +158,9 @@ class Journal:
         self._update()
 
     def _update(self) -> None:
-        """Report a change of `due`, now and again when the next edit is due, at the latest after `LONGEST_WAIT`
-        seconds. If an operation is open, also read the journal again after that time.
+        """Report a change of `due` now. If an edit is due to be reverted later, report again at that time, but after
+        at most `LONGEST_WAIT` seconds. If an operation is open, also read the journal again after `LONGEST_WAIT`
+        seconds.
         """
         self._changed()
         now = datetime.now(UTC)

@@ -86,7 +86,7 @@ def view_place(view: str) -> Place:
 
 
 def up(place: Place) -> Place | None:
-    """Return the place of the first view of a place's pane; None if the place is that one."""
+    """Return the place of the first view of a place's pane; None if `place` is that view."""
     return None if place == pane(place.pane) else pane(place.pane)
 
 

@@ -211,7 +211,9 @@ class AskedRecords:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     async def do_back(self) -> None:
-        """Stop the search, and keep the records that it found. If none is under way, go back to the previous place."""
+        """Stop the search, and keep the records that it found. If no search is under way, go back to the previous
+        place.
+        """
         if not self.stop():
             await self._navigator.do_back()
 

@@ -287,10 +287,10 @@ class ReplayConsole(Console):
         return self.record.client.at_ms
 
     def _first_answered(self) -> Moment | None:
-        """Return the first moment (poll) with a verdict; the first moment if the whole record has no verdict. A record
-        begins before any response.
+        """Return the first moment (poll) with a verdict, as a record begins before any response; the first moment if
+        the whole record has no verdict.
 
-        None while the thread that computes verdicts has not got that far, and for a record without moments.
+        Return None as long as the thread that computes verdicts has found neither, and for a record without moments.
         """
         diagnosis = self.record.diagnosis
         ended, moments = diagnosis.ended, diagnosis.moments

@@ -31,7 +31,7 @@ class ThemeChoice:
 
     @property
     def asks(self) -> bool:
-        """Whether the theme depends on the terminal's background, and that must be queried from the terminal."""
+        """Whether the theme depends on the terminal's background, and kac has to query the terminal for its colour."""
         return self._chosen in (None, "ansi") and self._is_light is None and background.may_be_asked(os.environ)
 
     def show(self) -> None:

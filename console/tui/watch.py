@@ -291,8 +291,8 @@ class HalfHourWatch:
         """The reason why there are no graphs in which the cursor in time could move."""
 
     def begin(self) -> None:
-        """Start to take samples; while the live refresh is paused, only one. On a connection to controllers, read no
-        data for them.
+        """Start to take samples; while the live refresh is paused, only one. On a connection to controllers, the
+        samples use only data that other reads bring.
         """
         reads = self._reading.reads
         if not self._has_begun:
@@ -423,8 +423,8 @@ class HalfHourWatch:
         self._redraw()
 
     async def _throttled(self) -> Mapping[Measure, float]:
-        """Return how much brokers throttled kac, as responses say, and other clients, as request logs say if they are
-        read.
+        """Return how many requests per minute brokers throttled: those of kac, from the responses; and those of
+        other clients, from the brokers' request logs, if kac reads these logs.
         """
         from console.admin.cluster import count_throttled
         from console.model.half_hour import throttled_by_log, throttled_kac
@@ -516,8 +516,8 @@ class LintWatch:
                 await self._look(seen)
 
     def readable(self) -> Sequence[Rule]:
-        """Return the rules for which the session can read all data. On a connection to controllers these are few. Rules
-        about certificates are left out, because triage reads these.
+        """Return the rules for which the session can read all data: only a few on a connection to controllers. Rules
+        about certificates are left out, because triage reads the certificates.
         """
         from console.lint.rules import RULES
         from console.session.lint_reading import absent_parts
@@ -612,8 +612,8 @@ class ShownCluster(NamedTuple):
         return self.reading.contact
 
     def answering(self) -> list[int]:
-        """Return the ids of the brokers that answer; on a connection to controllers, the ids of these. A request to a
-        node that does not answer would last until its timeout.
+        """Return the ids of the brokers that answer; on a connection to controllers, the ids of the controllers that
+        answer. A request to a node that does not answer would last until its timeout.
         """
         silent, cluster = self.contact.silent, self.session.snapshot.cluster
         return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]

@@ -54,7 +54,7 @@ class Watching:
         self.subjects, self.set, self.problem = tuple(subjects), set_, ""
 
     def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:
-        """Also watch these entities. Return the subjects of those that can be watched."""
+        """Also watch these entities, except those that can't be watched. Return the subjects of the watched ones."""
         found = [subject for each in targets if (subject := subject_of(each)) is not None]
         self.subjects = tuple(dict.fromkeys((*self.subjects, *found)))
         return found

@@ -136,8 +136,8 @@ class AclsView(DetailsView[AclRow]):
         self._show_details()
 
     def do_revoke(self) -> None:
-        """Stage the deletion of the marked ACLs, or of the one under the cursor. If the deletion of some is staged
-        already, discard those edits instead.
+        """Stage the deletion of the marked ACLs, or of the one under the cursor. If at least one of them has a
+        staged edit, discard their staged edits instead.
         """
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]

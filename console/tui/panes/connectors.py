@@ -182,7 +182,7 @@ class _OfOne(_OfConnect[Row]):
         return connectors.silent_line(self.snapshot, connect.split_name(self.connector.name)[0])
 
     def target(self) -> ConfigResource:
-        """Return the connector's config resource, to which commands apply that name no entity."""
+        """Return the connector's config resource, for a command that names no entity."""
         return self.connector
 
 

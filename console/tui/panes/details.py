@@ -77,8 +77,9 @@ EVIDENCE: Takes = (50, 18)
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
     """Place the details next to the list or below it, and set their size.
 
-    They are next to the list on a wide screen, if the list then still shows all of its columns, or if it leaves too few
-    lines free below and may lose columns.
+    They are next to the list only on a screen of at least `SIDE_BY_SIDE` cells, and only if one of these holds: the
+    list still shows all of its columns; or fewer than `LEAST_BELOW` lines are free below the list, and the list may
+    lose columns (its `KEEPS_COLUMNS` is False).
 
     Args:
         view: the view. It gets the class ``wide`` if the details are next to the list.
@@ -113,18 +114,23 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
 class TimeCursor:
     """The keys that move the cursor in time, which marks one column in all graphs of a view.
 
-    Only the visible place has a cursor in time; in another place, the first key puts it on the same time again.
+    Only the visible place has a cursor in time. When the operator has gone to another place, the first key puts the
+    cursor on the same time as in the place before.
     """
 
     def __init__(self, view: GraphedView[Any], tools: Tools) -> None:
         self._view, self._tools = view, tools
 
     def do_earlier(self) -> None:
-        """Move the cursor in time a column to the left. If there is none, put it on the column before the newest."""
+        """Move the cursor in time a column to the left. If there is none, put it where it was in the place before,
+        or else on the column before the newest.
+        """
         self._move(-1)
 
     def do_later(self) -> None:
-        """Move the cursor in time a column to the right."""
+        """Move the cursor in time a column to the right. If there is none, put it where it was in the place before,
+        or else on the newest column.
+        """
         self._move(1)
 
     def _move(self, step: int) -> None:
@@ -413,8 +419,10 @@ class DetailsView(GraphedView[Row]):
 
 
 def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
-    """Return the place of a measure's data, and the key of its row there, None for no certain row. For None, return the
-    place of the events.
+    """Return the place that shows the data of a measure; for None, the place of the events.
+
+    Returns:
+        The place, and the key of the row there that is about the measure; None as key if no single row is.
     """
     if measure is None:
         return pane_named(keymap.EVENTS), None

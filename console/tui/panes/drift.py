@@ -27,7 +27,7 @@ from widgets.row_source import ListRows
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 MANY_PEERS = 12
-"""Number of brokers above which the brokers that differ are shown in the first columns."""
+"""Number of brokers above which the first columns are those of brokers that differ, since not all columns fit."""
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
@@ -51,18 +51,18 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self._made_of: tuple[object, ...] = ()
 
     def question(self) -> Hashable:
-        """Return the scope of the comparison: brokers, clusters or the baseline."""
+        """Return the parameter of the query: the scope of the comparison (brokers, clusters or the baseline)."""
         return self._scope
 
     def find(self, tables: Tables) -> Sequence[lake_rows.DriftRow]:
-        """Return the differences from the lake: for the scope of clusters those of all clusters, else of this one.
+        """Return the differences from the lake: of all clusters in the scope of clusters, otherwise of this cluster.
         Raises LakeError.
         """
         cluster = None if self._scope == "cluster" else self.cluster_id
         return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
-        """Show, without a lake, the present differences between brokers, or in the scope of the baseline the changes
+        """Show, without a lake, the present differences between brokers; in the scope of the baseline, the changes
         since the console began. No-op while the data are the same as in the last call.
         """
         record = self._journal.events.record
@@ -94,8 +94,11 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         super().draw()
 
     def _names(self) -> tuple[str, ...]:
-        """Return the names of the peers, each with a column: all brokers, those that differ first if there are more
-        than a dozen (`MANY_PEERS`); or all clusters of the lake, this one first.
+        """Return the names of the peers; each has a column.
+
+        Returns:
+            In the scope of brokers, all brokers; those that differ come first if there are more than `MANY_PEERS`. In
+            the scope of the baseline, this cluster. In the scope of clusters, all clusters of the lake, this one first.
         """
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":

@@ -48,8 +48,8 @@ class EventsView(LakeView[Row]):
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the entity of the place, and the time at which the console began; from the lake only older changes are
-        read.
+        """Return the parameters of the query: the entity of the place, and the time at which the console began. From
+        the lake only changes before that time are read.
         """
         record = self._journal.events.record
         return self.place.about, record.began if record is not None else None

@@ -29,8 +29,8 @@ MOST_NAMED = 10
 LEAST_GROWTH = 1.0
 """Growth of a lag, in records/s, from which on it counts as trouble, as in triage."""
 OTHERS_AT_ONCE = 100
-"""Number of groups that are not on the screen and are polled in each `read_more`: 10,000 groups take a hundred of
-them.
+"""Number of groups outside of the screen that one `read_more` polls: with 10,000 groups, a hundred calls poll each
+group once.
 """
 TIMES_AT_ONCE = 100
 """Number of the group's partitions for which kac reads the timestamp of the next record in each read."""

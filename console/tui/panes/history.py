@@ -62,7 +62,9 @@ class HistoryView(LakeView[PastRow]):
     # -- rows and texts ------------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the entity, the filter, the number of pages, and whether only the journal is shown."""
+        """Return the parameters of the query: the entity, the filter and the number of pages; also whether only the
+        journal is shown.
+        """
         return self.place.about, self._wanted, self._pages, self._only_journal
 
     def begin(self) -> None:
@@ -204,8 +206,8 @@ class HistoryView(LakeView[PastRow]):
         """Show only changes that match a filter. The lake applies it, except for a regular expression or a negation.
 
         Args:
-            text: words and ``since=2h key=retention.* by=alice``; or a regular expression after ``/``, or either after
-                ``!``.
+            text: words and terms such as ``since=2h key=retention.* by=alice``, or ``/regex``; ``!`` before either
+                negates it.
 
         Raises:
             BadQuery: the filter is invalid.

@@ -262,7 +262,7 @@ class LakeView(DetailsView[Row]):
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
-        """Stage edits in a worker, compared with the cluster's present state, and report on the message line.
+        """Compute edits against the cluster's present state and stage them, in a worker; report on the message line.
 
         Args:
             wishes: the wanted edits, each with the value that the lake has for it.

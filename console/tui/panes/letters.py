@@ -281,7 +281,7 @@ class LettersView(DetailsView[dead_letters.PileRow]):
             await self._tools.navigator.goto(records_in(self.place, wanted))
 
     async def do_back(self) -> None:
-        """Stop the read, and keep the letters found so far. If none is under way, go back to the previous place."""
+        """Stop the read, and keep the letters found so far. If no read is under way, go back to the previous place."""
         if self._reading.stop():
             self._changed()
         else:

@@ -92,8 +92,8 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return lint_rows.lint_counts(report) if report is not None else []
 
     def note(self) -> Line:
-        """Return the text for the message line: the first of the entities that could not be read, and the number of the
-        others.
+        """Return the text for the message line: the first of the entities that could not be read, and the number of
+        further ones; empty if all were read.
         """
         missing = self.cluster.lint.missing
         more = f"; and {len(missing) - 1} more" if len(missing) > 1 else ""

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 WHOLE = 12
-"""Maximum number of lines about ruled-out causes in details that are next to the table, or have many lines below it;
-elsewhere there is one line.
+"""Maximum number of lines about ruled-out causes, if the details are next to the table or have many lines below it.
+Otherwise there is at most one such line.
 """
 SHARE, OF_CLUSTER = 60, 6
 """Minimum percentage of the height for the cluster's graphs below a table that is next to its evidence; and the minimum
@@ -50,8 +50,8 @@ on it.
 
 
 class WithCluster(Graphs):
-    """The graphs of the pane: those of the cause's topic, group or broker below the evidence, and those of the cluster
-    below the causes on a wide screen, else below all other lines.
+    """The graphs of the pane. Those of the cause's topic, group or broker are below the evidence. Those of the
+    cluster are below the causes on a wide screen, else below all other lines.
     """
 
     def left(self, width: int, height: int) -> DrawnLines:
@@ -296,7 +296,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return row
 
     async def do_mute(self) -> None:
-        """Mute the cause under the cursor for an hour; a muted cause counts again."""
+        """Mute the cause under the cursor for an hour. If it is muted already, end its mute, so that it counts as
+        trouble again.
+        """
         row = self._chosen()
         if row is None:
             return
@@ -338,7 +340,7 @@ MOVES = frozenset(
 )
 """The keys that move the cursor of the table."""
 CHANGING = ("F", "m")
-"""The characters of keys that stage an edit or mute, for the row under the cursor."""
+"""The characters of the keys that change something for the row under the cursor: stage an edit, or mute the cause."""
 
 
 def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
@@ -363,7 +365,11 @@ def is_about(one: Subject, other: Subject) -> bool:
 
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
-    """Return the place that shows the evidence of a cause, and the key of the row there; None for no certain row."""
+    """Return the place that shows the evidence of a cause.
+
+    Returns:
+        The place, and the key of the row there with the evidence; None as key if no single row has it.
+    """
     if cause == present_triage.LINT_ROW:
         return view_place(keymap.LINT), None
     if cause == "access-changed":

@@ -34,8 +34,8 @@ class OnlyTrouble:
 
         Args:
             node: the node that runs its worker.
-            cluster: the session, with the brokers that do not answer, and the throttles of open operations, which are
-                not trouble.
+            cluster: has the session, the brokers that do not answer, and the throttles that open operations have set;
+                such a throttle is no trouble.
             redraw: redraws the view when a result arrives.
         """
         self._node, self._cluster, self._redraw = node, cluster, redraw
@@ -98,7 +98,7 @@ class OnlyTrouble:
         """Return the text of a view that shows only rows in trouble and has none.
 
         Args:
-            calm: the view's own text for that.
+            calm: the view's own words for that, such as ``no connector is in trouble``.
             wanted: the view's filter; ``""`` without a filter.
         """
         if self._found is None and self._worker is not None:

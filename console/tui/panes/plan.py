@@ -196,7 +196,7 @@ class PlanView(View):
         return key[1] if isinstance(key, tuple) else None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity under the cursor, to which a command applies that names no entity; None if it has neither
+        """Return the entity under the cursor, for a command that names no entity; None if the entity has neither
         configs nor quotas.
         """
         about = self.about

@@ -156,8 +156,8 @@ class ListedQuotas:
         """Build the tree from the current quotas and plan.
 
         Returns:
-            False, without building it, if so many entities are new or gone that sorting them would block keys; the
-            caller then calls `take_many`.
+            Whether the tree was built. It is not if so many entities are new or gone that sorting them would block
+            keys; the caller then calls `take_many`.
         """
         snapshot = self._session.snapshot
         self.lines = present_quotas.quota_lines(diff(self._session.plan, snapshot))
@@ -260,8 +260,9 @@ class QuotasView(View):
             self.redraw()
 
     async def read_more(self) -> None:
-        """Read the quotas of users, client ids and addresses, but not of pairs of user and client id, if there are too
-        many to read all of them. No-op otherwise.
+        """Read the quotas of users, client ids and addresses, if there are too many quotas to read all of them;
+        pairs of user and client id are left out. No-op otherwise, and if that was done less than `SURVEY_EVERY`
+        ago.
         """
         if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get(Part.QUOTAS)):
             at = datetime.now(UTC)
@@ -270,7 +271,9 @@ class QuotasView(View):
             self.tell_where()
 
     def _seen(self) -> list[quota.QuotaEntity]:
-        """Return the root of the entity under the cursor, and the open roots on the screen."""
+        """Return the roots whose quotas `read` reads if there are too many: that of the entity under the cursor, and
+        the open roots on the screen.
+        """
         tree = self.entities
         keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
         return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, quota.QuotaEntity)))
@@ -435,7 +438,9 @@ def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bo
 
 def _is_recent(surveyed: datetime | None) -> bool:
     """Return whether all quotas were read less than `SURVEY_EVERY` ago, so that opening the pane reads nothing.
-    surveyed: the time of that read, UTC; None, for which the result is False, if there was none.
+
+    Args:
+        surveyed: the time of the last such read, UTC; None, for which the result is False, if there was none.
     """
     # Ignore a survey in the future, which a clock that was set back leaves.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY

@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
-    """Read the log end offsets of these topics' partitions and of the next other partitions, in a worker. Rates are
-    computed from them.
+    """Read log end offsets in a worker, from which rates are computed: those of these topics' partitions, and those of
+    some further partitions, which the calls take in turn.
 
     Not part of `View.read`, because a broker that answers late must not delay the view.
     """

@@ -48,7 +48,7 @@ class AllRows(Generic[Row]):
         self._search: TextSearch | None = None
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Set other rows. For the same sequence object only the cells are computed again."""
+        """Set other rows. If they are the same sequence object as before, only the cells are computed again."""
         if rows is self.source.rows:
             self.source = self.source.again()  # keeps the index of the keys, and the search its texts
         else:
@@ -149,8 +149,8 @@ class NewestOnTop:
             self.seen = self._table.key_at(0)
 
     def cursor_moved(self) -> None:
-        """Handle a move of the cursor: away from the first row it ends `has_followed`; the first row is `seen` if it is
-        visible.
+        """Handle a move of the cursor. If the cursor is no longer on the first row, set `has_followed` to False. If
+        the first row is visible, record it as `seen`.
         """
         self.has_followed &= self._table.cursor_index == 0
         self.note_newest()
@@ -200,10 +200,10 @@ class ShownRows(View, Generic[Row]):
         return str(self.key(row))
 
     def shown(self) -> Callable[[Row], object]:
-        """Return a function that turns one of `rows` into a row of `NOUN`, with related data from the snapshot.
+        """Return a function that turns one of `rows` into a row of `NOUN`, with related data from the snapshot. By
+        default the function returns its argument.
 
-        Returns:
-            It is called for every row of a large table, so it must be fast. By default it returns its argument.
+        It is called for every row when the table is sorted, so it must be fast.
         """
         return _itself
 

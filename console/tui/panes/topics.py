@@ -264,7 +264,7 @@ class TopicsView(DetailsView[Topic]):
         return row.name
 
     async def enter(self, row: Topic) -> None:
-        """Show the section of the topic that was last shown of any topic, such as partitions or configs."""
+        """Show a section of the topic, such as partitions or configs: the one that was visible last for any topic."""
         self._navigator.open_resource(topic_resource(row.name))
 
     def do_internal(self) -> None:
@@ -290,8 +290,8 @@ class TopicsView(DetailsView[Topic]):
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of the marked topics, except for internal ones, if several rows are marked. For one topic,
-        open the command bar with ``delete topic``, so that the operator types the name.
+        """Stage the deletion of the marked topics, except internal ones, if several rows are marked. For a single
+        topic, open the command bar with ``delete topic`` instead, so that the operator types the name.
         """
 
         topics, hidden = self.rows_meant(), self.left_out()

@@ -49,7 +49,9 @@ class UsageView(LakeView[Usage]):
         self._entities: Mapping[Usage, QuotaEntity] = {}
 
     def question(self) -> Hashable:
-        """Return the window of time, and the other terms of the filter that the lake applies."""
+        """Return the parameters of the query: the window of time, and the other terms of the filter that the lake
+        applies.
+        """
         return self._wanted._replace(text="")
 
     def find(self, tables: Tables) -> Sequence[Usage]:
@@ -184,8 +186,8 @@ class UsageView(LakeView[Usage]):
 
 
 def _wish(row: Usage) -> Wish:
-    """Return the edit that sets the suggested quota of the pair itself, with the value that the lake has for that
-    quota.
+    """Return the edit that sets the suggested quota of the pair itself. It carries the value that the lake has for
+    that quota.
     """
     pair = row.pair
     own = {1: {USER, CLIENT_ID}, 3: {USER}, 7: {CLIENT_ID}}.get(row.level or 0)

@@ -239,12 +239,12 @@ class View(Widget):
         return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity to which a command applies that names no entity; None if there is none."""
+        """Return the entity for a command that names no entity; None if there is none."""
         return None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entities to which a command applies that names no entity: by default that of `target`, in a table
-        with marks those of the marked rows.
+        """Return the entities for a command that names no entity. By default it is the entity of `target`; in a
+        table with marked rows, the entities of these rows.
         """
         target = self.target()
         return [] if target is None else [target]

@@ -257,7 +257,11 @@ MOST_TIME = 253_402_300_800_000
 
 
 def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:
-    """Return the place that shows an entity, and the key of its row there; None for no certain row."""
+    """Return the place that shows an entity.
+
+    Returns:
+        The place, and the key of the entity's row there; None as key if no single row is about it.
+    """
     match row.subject.kind:
         case watched.TOPIC:
             return view_place(keymap.TOPIC)._replace(about=topic_resource(row.name)), None
