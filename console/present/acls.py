@@ -20,8 +20,8 @@ DENY = Permission(2)
 
 
 class AclRow(NamedTuple):
-    """An ACL; its staged edit (``+`` to be added, ``-`` to be removed, ``""`` for no edit); and whether it is the first
-    row of its principal or resource, by which the rows are ordered.
+    """An ACL; its staged edit (``+`` to be added, ``-`` to be removed, ``""`` for no edit); and whether it is the
+    first row of its principal, or of its resource if the rows are ordered by resource.
     """
 
     acl: Acl

@@ -30,8 +30,8 @@ lag.
 
 
 class BrokerLoad(NamedTuple):
-    """The load of a broker: the numbers of partitions that it leads, of replicas that it has, and of those of its
-    replicas that are out of sync.
+    """The load of a broker: the number of partitions that it leads, the number of its replicas, and the number of
+    its replicas that are out of sync.
     """
 
     leaders: int = 0
@@ -376,10 +376,11 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
-    """Return a line with the active controller, its epoch and the voters' lag in records.
+    """Return a line with the active controller, its epoch, and the voters and observers with their lag in records.
 
-    In ZooKeeper mode it has only the controller; if the quorum could not be read, the reason. It is empty if the quorum
-    was not read yet.
+    If the quorum has no leader, the line says so, and lists the known voters. Without a description of the quorum, as
+    in ZooKeeper mode, it has only the controller; if that is unknown too, the reason why the quorum could not be read.
+    It is empty if the quorum was not read yet.
 
     Args:
         is_led: False if brokers report no leader for a while; controllers report that themselves.

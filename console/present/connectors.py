@@ -439,8 +439,8 @@ class WorkerRow(NamedTuple):
 
 
 def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDRESSES) -> Iterator[WorkerRow]:
-    """Yield the workers, by Connect cluster and address. All workers of a Connect cluster that did not answer have its
-    failure.
+    """Yield the workers, by Connect cluster and address. If a Connect cluster did not answer, each of its workers has
+    the failure of the cluster.
 
     Args:
         named: Connect cluster -> the addresses of its workers, for clusters that have never answered.

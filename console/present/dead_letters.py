@@ -1,4 +1,6 @@
-"""Texts about dead letters: by original topic, exception and age, and those that a redrive would send."""
+"""Texts about dead letters: their numbers by original topic, exception and age, and the letters that a redrive would
+send.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     ),
     views=_SHOWN,
 )
-"""The columns of piles: original topic, exception, age, and the partition and offset of an example."""
+"""The columns of piles: original topic, exception, age, numbers of letters, and the partition and offset of an
+example.
+"""
 
 
 def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
@@ -170,9 +174,11 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 
 def others_line(found: Survey) -> str:
-    """Return a line with the number of letters that redrives with other conditions have sent, as far as these were
-    read: letters that this one would send may be among them. Return ``""`` if all of them were read and none has
-    sent any.
+    """Return a line about redrives of the topic with other conditions: the number of letters that they have sent, and
+    whether all of these redrives are counted. A letter that they sent may be one that this redrive would send again.
+
+    Returns:
+        ``""`` if all other redrives are counted and none has sent a letter, or if there are no others.
     """
     by = sorted(group for group, count in found.others.items() if count)
     if not by and found.unread == 0:

@@ -334,6 +334,6 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
     views=columns.OBJECT | columns.SCREEN,
 )
-"""The fields of events in data. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and
-``became`` are null if there is no value, if places have different values, and if brokers hide the value.
+"""The fields of events in data. ``places`` has the places that are kept, ``count`` the number of all places. ``was``
+and ``became`` are null if there is no value, if places have different values, and if brokers hide the value.
 """

@@ -27,7 +27,8 @@ def unread(
 
     Args:
         snapshot: the snapshot with the failures.
-        parts: the names of the parts that a pane shows. Only failures of the first of them, by name, are reported.
+        parts: the names of the parts that a pane shows. The line is about a single part: of those with failures, the
+            first by name.
         concerns: returns whether a failure matters to the pane.
 
     Returns:

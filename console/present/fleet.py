@@ -208,7 +208,7 @@ def _verdict_cell(row: FleetRow) -> Cell:
 
 
 def _healths(count: Callable[[Health], int | None]) -> Callable[[FleetRow], int | None]:
-    """Return a function that gets a count from a row's health; None if the cluster was not read."""
+    """Return a function that gets a count from a row's health, and returns None if the cluster was not read."""
     return lambda row: None if row.health is None else count(row.health)
 
 

@@ -1,8 +1,8 @@
 """Graphs over one time axis: time runs from left to right, and the right edge is now. Pure.
 
 A graph has one to six lines of block characters; its scale and its newest value are on the left. When a column is
-added, all others move to the left; the terminal moves them (`widgets.terminal_diff`), so that a line of a new column
-takes some 30 bytes whatever its width. Between two columns nothing changes.
+added, all earlier ones move to the left. The terminal itself moves them (`widgets.terminal_diff`), so that kac sends
+some 30 bytes for each line, whatever the line's width. Between two columns nothing changes.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def title_cells(width: int) -> int:
 
 
 def seconds_for(width: int) -> int:
-    """Return the seconds that a column covers in a chart of this width in cells: the fewest with which `LEAST_DRAWN`
-    fits; the most if it never fits.
+    """Return the seconds that a column covers in a chart of this width in cells: the smallest of `COLUMN_SECONDS`
+    with which the chart covers `LEAST_DRAWN` seconds; the largest if the chart is too narrow for that.
     """
     room = _room(width)
     return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])

@@ -242,8 +242,9 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of groups. On the screen, a dot marks a column that was not read yet. Trend, rate (records per second)
-and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest wait of a next record in
-any partition; partial if it may be longer."""
+and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest time for which a
+next record has waited in any partition; data report it as partial if it may be longer.
+"""
 
 
 class PartitionRow(NamedTuple):
@@ -424,8 +425,8 @@ def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
 
 
 def to_take(member: cluster.GroupMember) -> str:
-    """Return the number of partitions, or tasks, that a member must still take and release to have its target
-    assignment, as ``+3 -1``; ``""`` if it has it.
+    """Return the numbers of partitions, or tasks, that a member must still take and release to have its target
+    assignment, as ``+3 -1``; ``""`` if the member has its target assignment.
     """
     if member.has_target:
         return ""
@@ -527,9 +528,11 @@ def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Colu
 
 
 def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[Line]:
-    """Return lines about the task of a streams group that reads a partition: the subtopology, the topics that it
-    writes, and the members that have the task, by role. The first line is the title. Empty for any other group, and
-    for a topic that it does not read.
+    """Return lines about the task that reads a partition in a streams group: the subtopology, the topics that it
+    writes, and the members that have the task, by role. The first line is the title.
+
+    Returns:
+        Empty if the group is no streams group, or does not read the topic.
     """
     lines: list[Line] = []
     for part in (group and group.topology) or ():

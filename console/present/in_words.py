@@ -119,7 +119,9 @@ class Told(NamedTuple):
     is_letter: bool = False
     """Whether its cells are letters, which are printed without the column's name."""
     noun: str = ""
-    """The noun to print before a row's name that begins with a digit, such as ``broker``."""
+    """The noun to print before the name of a row, such as ``broker``, if the name begins with a digit; ``""`` for no
+    noun.
+    """
 
 
 def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:

@@ -94,7 +94,9 @@ def typed_text(entity_key: str) -> str:
 
 
 def attr_text(attr: str) -> str:
-    """Return an attribute's name, without the colon with which an attribute begins that is not a config."""
+    """Return an attribute's name. The name of an attribute that is not a config begins with a colon, which is
+    removed.
+    """
     return clean(attr.removeprefix(":"))
 
 
@@ -157,8 +159,8 @@ def who_text(principal: str | None) -> str:
 
 
 def how_sure(change: reader.Change) -> tuple[str, str]:
-    """Return a letter and a text for the source from which the author of a change is known; those of `none` if there is
-    no author.
+    """Return a letter and a text for the source from which the author of a change is known. If there is no author,
+    or kac does not know the source, return those of the source ``none``.
     """
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
@@ -177,8 +179,11 @@ def pair_text(pair: reader.Pair | reader.ThrottledMinute) -> str:
 
 
 def usage_by_minute(minutes: Iterable[reader.ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
-    """Return, for the most throttled pairs of user and client id, a text with the percentage of the quota -> number of
-    a time slot -> requests per minute.
+    """Return the requests of the most throttled pairs of user and client id.
+
+    Returns:
+        Text of a pair -> number of a time slot -> requests per minute. The text has the highest percentage of the
+        quota, if it is known.
     """
     found: dict[str, dict[int, float]] = {}
     highest: dict[str, float] = {}

@@ -232,7 +232,7 @@ _PEERS = {"broker": "brokers", "cluster": "clusters"}
 
 
 def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
-    """Return the columns of the command line, for one row for each entity whose value differs.
+    """Return the columns of differences on the command line, where each entity whose value differs has a row.
 
     Args:
         zone: the time zone in which times are printed; None for this host's.
@@ -257,8 +257,8 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
 def drift_lines(
     row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
 ) -> list[Line]:
-    """Return a line with the value of the majority or the baseline, and a line for each peer that differs: its value,
-    and since when it has it.
+    """Return a line with the value of the majority or the baseline, and a line for each peer that differs: the peer's
+    value, and since when the peer has had it.
 
     Args:
         wanted: the words before the value of a baseline.
@@ -364,12 +364,15 @@ def _short(key: str) -> str:
 
 
 def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: str) -> dict[Usage, quota.QuotaEntity]:
-    """Return usage without measured rates -> its quota entity, for the present quotas of users and client ids whose
-    rates the lake would measure, by name.
+    """Return the present quotas of users and client ids, as far as the lake measures their rates.
 
     Args:
         quotas: the present quotas of the cluster.
         cluster: the id of the cluster, for the usages.
+
+    Returns:
+        A usage without measured rates, for each quota -> the entity on which the quota is set; sorted by user, client
+        id and quota key.
     """
     made: dict[Usage, quota.QuotaEntity] = {}
     for entity, values in quotas.items():

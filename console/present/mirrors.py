@@ -28,7 +28,7 @@ MOST_NAMED, MOST_LINES = 8, 200
 
 
 class MirrorRow(NamedTuple):
-    """A flow (source cluster → this cluster), as it was at its last read. at: the time of that, UTC."""
+    """A flow (source cluster → this cluster), as it was at its last read. at: the time of that read, UTC."""
 
     flow: mirror.Flow
     at: datetime

@@ -58,7 +58,7 @@ class MoveRow(NamedTuple):
     other row.
     """
     held: tuple[int, int] = (0, 0)
-    """The number of bytes that a partition's new replicas have, and the number that they lack, by one poll."""
+    """The number of bytes that a partition's new replicas have, and the number that they lack, as of one poll."""
 
     @property
     def still(self) -> tuple[int, ...]:

@@ -81,8 +81,8 @@ def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str
 
 
 def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
-    """Return the row of a replica. listens: whether the node is known to be a controller, so that its endpoint is its
-    own.
+    """Return the row of a replica. listens: whether the node is known to be a controller; if not, the row of an
+    observer has no endpoint.
     """
     # An observer that is a broker has no controller's listener.
     found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)

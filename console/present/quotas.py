@@ -141,8 +141,8 @@ def _order(entity: QuotaEntity) -> str:
 
 
 def place_in_order(entity: QuotaEntity) -> tuple[str, str, bool, str, str]:
-    """Return the sort key of an entity in the tree: entities with a single name come after the others of their type, by
-    name.
+    """Return the sort key of an entity in the tree: by type of entity; within a type the default and pairs first, in
+    the order of `_order`, then the entities with a single name, by name.
     """
     type_, name = entity.parts[0] if entity else ("", None)  # foreign data may contain an empty entity
     alone = name is not None and not entity.is_combined

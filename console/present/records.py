@@ -247,9 +247,11 @@ def record_rows(
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """Return the kinds of values to mark, apart from nulls. If one kind has a share of at least `ODD_AMONG` (3/4),
-    these are all other kinds; otherwise ``binary``, if its share is at most 1 - `ODD_AMONG`. Empty if no kind occurs
-    twice.
+    """Return the kinds of values to mark, apart from nulls.
+
+    Returns:
+        If at least 3/4 of the values (`ODD_AMONG`) have the same kind, all other kinds. Otherwise ``binary``, if at
+        most 1/4 of the values are binary. Empty if there is no such kind, or no kind occurs twice.
     """
     values = Counter(each for each in kinds if each != "null")
     (usual, count), *_ = values.most_common(1) or [("", 0)]
@@ -407,7 +409,7 @@ RECORDS = OF_TOPICS.without(("topic",))
 
 
 def columns_for(read: RecordsRead) -> Columns[RecordRow]:
-    """Return the columns for an answer: with or without the topic, as it has records of several topics or of one."""
+    """Return the columns for an answer: with the topic if the answer has records of several topics, else without it."""
     return OF_TOPICS if len({each.topic for each in read.progress.scanned}) > 1 else RECORDS
 
 
@@ -533,8 +535,8 @@ _MEASURED = 0.2
 
 
 def stopped_text(progress: model.Progress) -> str:
-    """Return why a search ended before it found as many records as wanted and before it reached its end; ``""`` if it
-    did not.
+    """Return why a search ended early, before it found as many records as wanted and before it reached its end;
+    ``""`` if it did not end early.
     """
     match progress.stopped:
         case "" | "records":

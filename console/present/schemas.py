@@ -219,8 +219,8 @@ class VersionDiff(NamedTuple):
 
 
 def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
-    """Return the differences between the two newest versions of a subject that are not deleted, or the reason why they
-    can't be compared (`VersionDiff.why`).
+    """Return the differences between the two newest of a subject's versions that are not deleted, or the reason why
+    they can't be compared (`VersionDiff.why`).
 
     Args:
         whole: whether to return also the fields that do not differ.

@@ -29,7 +29,7 @@ def clean(text: str, limit: int = LIMIT) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether `clean` would at most cut the text, so that it has no invisible characters."""
+    """Return whether a text has no invisible characters, so that `clean` escapes nothing and at most cuts it."""
     return cells.clean(text) == text
 
 

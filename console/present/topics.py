@@ -252,8 +252,9 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
     columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
-"""The columns of topics. size: bytes of all replicas on disk. groups: the number of groups that read the topic;
-lag_seconds: the longest time for which a record has waited for any of these; both as far as groups were read.
+"""The columns of topics. size: bytes of all replicas on disk. groups: the number of groups that read the topic.
+lag_seconds: the longest time for which a record has waited for one of these groups. Groups that were not read are
+not counted.
 """
 
 

@@ -286,7 +286,9 @@ class Staging(NamedTuple):
     command: str
     """The statements that the key stages, or opens the command bar with."""
     is_change: bool
-    """Whether the key stages them; False if they only show something, so that the key opens the command bar."""
+    """Whether the key stages the statements of `command`. If it is False, the statements only show something, and
+    the key opens the command bar with them.
+    """
     risks: Sequence[str] = ()
     """The risks of the edits, one text each."""
     others: Sequence[str] = ()

@@ -36,8 +36,8 @@ LINES: Mapping[str, tuple[half_hour.Kind, tuple[str, ...]]] = {
     watched.GROUP: ("group", ("behind", "lag")),
     watched.BROKER: ("broker", ("written", "leaders")),
 }
-"""Kind of a subject -> its kind in the samples of the half hour, and names of their values; the first one that is known
-is drawn as a graph.
+"""Kind of a subject -> its kind in the samples of the half hour, and the names of sampled values. The graph of a row
+shows the first of these values that is known.
 """
 NOT_NAMED = {Part.CONNECT: "no Connect cluster is named", Part.SCHEMAS: "no registry is named"}
 """Part of the snapshot -> the reason why it may not be readable: the context does not name the service."""
@@ -87,8 +87,8 @@ class WatchRow(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The row's key: the kind and the name of the entity. An entity that several subjects match has one row, by the
-        first of them.
+        """The row's key: the kind and the name of the entity. If several subjects match an entity, it has a single
+        row: that of the first subject.
         """
         return self.subject.kind, self.name
 
