@@ -57,8 +57,8 @@ def lay_out(
         width: the width of the table in cells.
         pan: the number of columns to skip, so that later ones fit. Gutters and the first other column are not counted,
             and stay.
-        usual: for each column the width in cells that is enough for most of its texts; no column becomes wider while
-            another one is narrower than that. None to use `natural`.
+        usual: for each column the width in cells that is enough for most of its texts. Space is given to columns up to
+            their usual width first, and up to their natural width only if some is left. None to use `natural`.
     """
     always = _frozen(columns)
     moving = [index for index in range(len(columns)) if index not in always]
@@ -335,8 +335,11 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip one more column on the left (direction 1), unless all columns on the right fit, or show the last skipped
-        column again (-1).
+        """Pan the columns.
+
+        Args:
+            direction: 1 to skip one more column on the left (no-op if all columns on the right fit); -1 to show the
+                last skipped column again.
         """
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return

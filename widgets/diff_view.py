@@ -228,8 +228,8 @@ class DiffView(LineView):
 
 
 def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
-    """Return the width in cells for old values with which both values of most changes fit; half of `room` if they fit
-    for no change.
+    """Return the width in cells for old values with which both values fit for the largest number of changes. If they
+    fit for no change, return the width of the longest old value, but at most half of `room`.
 
     Args:
         sides: (width of the old value, width of the new value) -> number of changes with these widths.

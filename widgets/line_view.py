@@ -301,8 +301,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _on_screen(self) -> tuple[tuple[int, int], ...]:
-        """The index of the line and the number of its piece on each screen line, if all lines fit and at least one is
-        folded. Otherwise empty: each line takes one screen line.
+        """For each screen line, the index of its line and the number of the line's piece, if all lines fit and at
+        least one is folded. Empty otherwise, as each line then takes one screen line.
         """
         # Textual paints lines in a new size before it calls `on_resize`.
         if self._folded is None or self._folded[0] != self.size:

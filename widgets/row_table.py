@@ -23,7 +23,8 @@ class BadQuery(ValueError):
 
 class Query(NamedTuple):
     """A query on texts in lower case: words that must all occur, or a regular expression (`words` is empty then).
-    negated: whether the query matches exactly the texts that do not satisfy this.
+    negated: whether the query matches the texts in which a word is missing, or in which the expression does not
+    match.
     """
 
     words: tuple[str, ...] = ()

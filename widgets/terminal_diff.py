@@ -219,8 +219,8 @@ class TerminalDiff:
         return output
 
     def _shortest(self, changed: dict[int, Row], before: list[Row]) -> _Written:
-        """Return the shorter of two outputs that change the rows: without a scroll, or with a scroll of the rows that
-        moved first.
+        """Return the shorter of two outputs that change the rows: one without a scroll, and one that first scrolls the
+        rows that have moved.
 
         Args:
             changed: row's number -> its new cells.
@@ -424,8 +424,8 @@ def _scroll_sequence(scroll: _Scroll) -> str:
 
 def _moved_left(y: int, old: Row, new: Row, width: int) -> Iterable[tuple[str, Row]]:
     """Find the longest part of a line that moved to the left, and yield the ways to show it: the output of each way,
-    and the line after it. One way also moves the cells to the right of that part; the other inserts cells, so that
-    these stay in their places (VT102).
+    and the line after it. The first way also moves the cells to the right of that part. The second way then
+    inserts cells, so that the cells to the right are in their old places again (VT102).
     """
     before, after = (list(zip(row.chars, row.pens, strict=True)) for row in (old, new))
     if min(_first_doubtful(old.chars), _first_doubtful(new.chars)) < width:
@@ -460,8 +460,8 @@ def _row(cells: Iterable[tuple[str, str]]) -> Row:
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
     """Return the ranges of cells to write, as first and last-plus-one; empty if the rows are equal.
 
-    Terminals disagree on the width of some characters: a row with such a character is written from there (or from the
-    first difference) to its end.
+    Terminals disagree on the width of some characters. A row with such a character is written to its end: from the
+    first such character or from the first difference, whichever comes first.
     """
     if old == new:
         return []
@@ -484,7 +484,9 @@ def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
 
 
 def _first_doubtful(chars: list[str]) -> int:
-    """Return the index of the first character that some terminals draw wider or narrower than one cell."""
+    """Return the index of the first character that some terminals draw wider or narrower than one cell; the number
+    of cells if there is none.
+    """
     if "".join(chars).isascii() and "" not in chars:
         return len(chars)
     for x, char in enumerate(chars):
