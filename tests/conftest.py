@@ -121,8 +121,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note which tests are chosen. Freeze all objects, so that the garbage collector no longer traverses them, and let
-    it run a tenth as often from now on, which saves up to a tenth of the tests' CPU time.
+    """Note the chosen tests, so that each real cluster can be stopped after the last of them that needs it. Freeze
+    all objects, so that the garbage collector no longer traverses them, and let it run a tenth as often from now
+    on, which saves up to a tenth of the tests' CPU time.
     """
     session.stash[_LAST] = real_clusters.LastTests(session.items)
     gc.collect()

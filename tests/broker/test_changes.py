@@ -1,5 +1,5 @@
-"""Tests of all changes except those of configs on real brokers, 4.3 and 3.9: their effects, their validation, and how
-brokers refuse them.
+"""Tests, on real brokers of 4.3 and 3.9, of all changes except changes of configs: their effects, their validation,
+and how brokers refuse them.
 """
 
 import math

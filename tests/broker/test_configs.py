@@ -126,8 +126,8 @@ async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> N
 
 
 async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """kac returns the values of a topic's config in the order of their precedence: the topic's own value, that of the
-    broker, that of all brokers, and Kafka's default.
+    """kac returns the values of a topic's config in the order of their precedence: the value of the topic itself,
+    the value of the broker, the value for all brokers, and Kafka's default.
     """
     await make_topic(link, name, segment_ms="111000")
     resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by

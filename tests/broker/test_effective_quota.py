@@ -1,8 +1,7 @@
 """Tests of kac's computation of the quota that applies to a client, against real brokers: which clients they throttle,
 with limits on all eight levels of precedence.
 
-Each limit is either far below what the client sends or far above it, so that whether the broker throttles the client
-shows which limit it used.
+Each limit is either far below or far above what the client sends. So the broker's throttling shows which limit it used.
 """
 
 import contextlib
@@ -76,8 +75,8 @@ class Clients:
         self._send(DeleteTopics((TOPIC,)))
 
     async def limited(self, limits: Limits) -> None:
-        """Set these limits, and wait until the broker uses them. It does when it throttles an additional client, whose
-        limit is set in the same request. Raises AssertionError after `PATIENCE` seconds.
+        """Set these limits, and wait until the broker uses them: until it throttles an additional client whose limit
+        is set in the same request. Raises AssertionError after `PATIENCE` seconds.
         """
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")

@@ -58,8 +58,8 @@ def placed_of(half: Mapping[str, Any], versions: set[int] | None = None) -> set[
     """Return (version, untagged fields) of each version of a schema. half: the schema of the key or of the value of a
     record type.
 
-    versions: None keeps each version number. Any set makes all of them -1, because record keys have no version of their
-    own.
+    versions: None returns each version number. A set, also an empty one, returns -1 for every version: use it for
+    record keys, which have no version of their own.
     """
     found = schemas_of([{"apiKey": 0, "name": "", **half}]).values()
     return {(-1 if versions is not None else each.version, untagged(each.fields)) for each in found}

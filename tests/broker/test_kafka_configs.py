@@ -153,8 +153,8 @@ def sides() -> Iterator[tuple[Side, Side]]:
 
 
 def kac(words: list[str]) -> Ran:
-    """Run `kac configs` in this process, under the name kafka-configs, with which kac prints warnings about contexts
-    and continues.
+    """Run `kac configs` in this process with the output format of kafka-configs; return its exit code, output and
+    errors.
     """
     out, err = StringIO(), StringIO()
 
@@ -256,8 +256,8 @@ def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def put_back(sides: tuple[Side, Side], case: str, names: Collection[str] = ()) -> None:
-    """Restore the configs of the entities that all cases share, on both brokers; delete the users and quotas with these
-    names.
+    """If a case has changed configs of brokers, restore on both brokers the configs of the entities that all cases
+    share. Delete the users and quotas with these names.
     """
     for side in sides:
         if "--broker" in case or "--entity-type broker" in case:

@@ -59,8 +59,9 @@ _DESCRIBED = re.compile(
 
 
 def level(row: dict[str, Any], name: str) -> str:
-    """Return the level of a feature in a row of kac's output in the form of Kafka's tool: for metadata.version the name
-    of the release, or ``UNKNOWN`` with the number if Kafka 4 does not support the level.
+    """Return the level of a feature in a row of kac's output, in the form of Kafka's tool. For metadata.version this
+    is the name of the release, or ``UNKNOWN`` with the number if Kafka 4 does not support the level; for another
+    feature it is the number. name: the column.
     """
     number = row[name]
     if row["name"] != METADATA_VERSION:
@@ -813,8 +814,8 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """Send a member's heartbeat to a group of a newer protocol, again for at most 20 seconds until the coordinator is
-    available, and return the response. Raises AssertionError if it has an error.
+    """Send a member's heartbeat to a group of a newer protocol, and return the response. While the coordinator is
+    not available, send it again for at most 20 seconds. Raises AssertionError if the response has an error.
     """
 
     async def ask() -> Any:
@@ -1022,7 +1023,9 @@ NEWER_REFUSED = (
     ("streams", "--reset-offsets --group {n}-live --input-topic {n} --to-latest --dry-run"),
 )
 REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-latest --dry-run"),)
-"""The command lines that kac refuses and Kafka's tool does not: it shows new offsets for a group of another type."""
+"""The command lines that kac refuses and Kafka's tool does not: Kafka's tool shows new offsets although the group is
+of another type.
+"""
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:

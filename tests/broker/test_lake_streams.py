@@ -53,8 +53,9 @@ Line = tuple[bytes | None, bytes]
 async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
-    """After kills, each line is in the lake once. If retention or a request deletes records before the run after a kill
-    has read them, the report and the lake name the partition and the number of lost offsets from then on.
+    """Although the run is killed again and again, each line is in the lake once. If records are deleted, by
+    retention or a request, before a run has read them, the report and the lake name the partition and the number
+    of lost offsets.
     """
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     mine, lines, short = plain_cluster.cluster_id, f"{name}-lines", f"{name}-short"

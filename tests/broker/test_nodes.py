@@ -52,8 +52,8 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 
 
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
-    """Run the commands of the plan's runbook with Kafka's own tool, and discard the plan. Raises AssertionError if the
-    tool fails.
+    """Run the only command of the plan's runbook with Kafka's own tool, and discard the plan. Raises AssertionError
+    if the tool fails.
     """
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
     main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]

@@ -428,7 +428,7 @@ async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], comma
 
 
 async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Run `kac lint`, and return its findings. Raises AssertionError unless it skips exactly one rule, that for
+    """Run `kac lint`, and return its findings. Raises AssertionError unless it skips exactly one rule, the rule for
     tokens.
     """
     found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))

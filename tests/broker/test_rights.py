@@ -263,8 +263,8 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the refusals of real brokers as soon as they are as wanted; after `PATIENCE` seconds return the last ones.
-    A broker may learn of an ACL later than another.
+    """Return the refusals of real brokers as soon as they equal `wanted`; after `PATIENCE` seconds return the last
+    ones. A broker may learn of an ACL later than another.
     """
     deadline = time.monotonic() + patience.PATIENCE
     while True:
@@ -490,7 +490,9 @@ def compared(request: Request) -> Request:
 
 
 def verdict(each: AclSet, request: Request, decision: Decision) -> str:
-    """Return ``ALLOWED`` or ``DENIED``, what a broker with these settings makes of a decision by ACLs."""
+    """Return the result, ``ALLOWED`` or ``DENIED``, that a broker with these settings derives from a decision by
+    ACLs.
+    """
     if request.principal in each.super_users.split(";"):
         return "ALLOWED"
     allowed = decision.allowed if decision.allowed is not None else each.is_open and not decision.has_acls

@@ -224,8 +224,8 @@ async def test_encrypted_keys_of_each_form(
 async def test_certificates_that_are_renewed_while_the_console_runs(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """After the files of a certificate and its key were replaced, the next connection uses the new ones. While only the
-    certificate was replaced and the key does not fit, it uses the former pair.
+    """After the files of a certificate and its key were replaced, kac's next connection uses the new files. If only
+    the certificate was replaced, so that the key does not fit, kac uses the former pair.
     """
     alice, admin = secure_cluster.identity("alice"), secure_cluster.identity("admin")
     file, trust = tmp_path / "identity.pem", tmp_path / "trust.pem"

@@ -130,8 +130,8 @@ async def test_sessions_of_an_older_release() -> None:
 
 
 async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
-    """The broker closes a connection whose session is not renewed. Without this test, those of renewals could also pass
-    on a broker whose sessions do not end.
+    """The broker closes a connection whose session is not renewed. Without this test, the tests of renewals could
+    also pass on a broker whose sessions do not end.
     """
     wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
     connection = await connect(
@@ -191,9 +191,9 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
 
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
-    """If a new token names another principal, as with cloud roles that have a new name in each session, the client
-    continues as the new principal, on a new connection: brokers refuse another principal in a renewal ("Cannot
-    change principals during re-authentication").
+    """If a new token names another principal, the client continues as the new principal, on a new connection. Cloud
+    roles have a new name in each session, and brokers refuse another principal in a renewal ("Cannot change
+    principals during re-authentication").
     """
     file = tmp_path / "token"
     file.write_text(jwt.unsecured_token("admin"))
@@ -317,7 +317,9 @@ class ToolToken(NamedTuple):
     params=["4.3", *(pytest.param(each, marks=[pytest.mark.long, pytest.mark.slow]) for each in ("3.9", "4.4"))]
 )
 def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Provide a broker with delegation tokens, of each version. That of 4.3 is the broker of the other tests."""
+    """Provide a broker with delegation tokens, once for each version. For 4.3 it is the broker that the other tests
+    use.
+    """
     if request.param == "4.3":
         yield request.getfixturevalue("short_sessions")
         return
@@ -332,8 +334,8 @@ commands = lent(kafka_commands.KafkaCommands)
 def test_tokens_are_those_that_kafkas_own_tool_sees(
     with_tokens: KafkaCluster, commands: kafka_commands.KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kac and Kafka's tool each create a token, and renew and expire the one of the other; both list the same tokens
-    after each step.
+    """kac and Kafka's tool each create a token, and each renews and expires the other's token; both list the same
+    tokens after each step.
     """
     kafka = with_tokens
     login = ("--command-config", str(kafka.client_properties()))

@@ -330,7 +330,7 @@ PAUSES = (4.0, 9.0)
 @pytest.mark.takes(15)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
     """The lag in seconds of a paused consumer differs by at most two seconds from the age of the last record that it
-    received, both if it is computed from polls alone and if from the record at the committed offset.
+    received. This holds for the lag from polls alone, and for the lag from the record at the committed offset.
     """
     await make_topic(link, name, partitions=2)
     settings = worlds.settings(kafka)

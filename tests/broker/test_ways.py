@@ -245,8 +245,8 @@ async def test_a_forward_that_died_is_made_again_and_all_end(kac: Kac, monkeypat
 
 
 def _may_listen(pid: int) -> bool:
-    """Return whether a process exists and is not a zombie, so may have open sockets. A killed process has them for a
-    moment, when its command line is already empty.
+    """Return whether a process exists and is not a zombie, so that it may have open sockets. A killed process may
+    keep its sockets for a moment after its command line has become empty.
     """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"

@@ -277,7 +277,7 @@ def everything_in(folder: Path) -> str:
 
 def journal_lines() -> Iterator[bytes]:
     """Yield three lines of a journal: a change that sets secrets, a broker's answer that contains one of them, and a
-    line that is cut within one.
+    line that ends in the middle of a secret.
     """
     edits = (
         SetConfig(broker_resource(1), "ssl.keystore.password", Secret(PLANTED)),

@@ -112,9 +112,9 @@ with lake_session(os.environ, master="local[1]", conf=conf) as spark:
 @pytest.mark.slow
 @pytest.mark.takes(20)
 def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
-    """A Spark session on this machine has the operator's settings, Spark's web page, and an event log without secrets.
-    It runs in a process of its own, because a process can have only one session, and other tests share that of this
-    process.
+    """A Spark session on this machine has the operator's settings, Spark's web page, and an event log without
+    secrets. It runs in a process of its own, because a process can have only one session, and other tests share
+    the session of this process.
     """
     events = tmp_path / "events"
     events.mkdir()

@@ -42,8 +42,8 @@ def sink(name: str, /, **config: Any) -> dict[str, Any]:
 
 
 def created(body: Any, state: str = "RUNNING", tasks: int = 1) -> tuple[Exchange, ...]:
-    """Return the exchanges that create a connector, and then read its status until the connector and its tasks, of this
-    number, are all in `state`.
+    """Return the exchanges that create a connector, and then read its status until the connector and all its tasks
+    are in `state`. tasks: the number of its tasks.
     """
     return Exchange("POST", "/connectors", body), status(body["name"], state, *([state] * tasks))
 

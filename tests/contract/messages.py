@@ -1,7 +1,7 @@
 """Errors and messages that real brokers gave in the tests' situations, by release. They are kept apart from the
 embedded cluster's own tables, so that both can be compared.
 
-A release without an entry for a situation has that of the newest earlier release with one.
+A release without an entry for a situation gave the same answer as the newest earlier release with an entry.
 """
 
 from collections.abc import Mapping

@@ -52,7 +52,9 @@ LIVE = "live"
 
 @dataclass
 class Recorder(Server):
-    """A real cluster. Each request and its answer is appended to a list, the tape."""
+    """A real cluster. Each request and its answer is appended to a list, the tape, from which the test's file of
+    recorded answers is made.
+    """
 
     tape: list[tuple[str, str]] = field(default_factory=list)
 
@@ -147,9 +149,9 @@ Tape = list[list[str]]
 
 @cache
 def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Read the files of a release. Return the distinct answers as JSON texts, and case -> its tape, in which the index
-    of an answer replaces the answer, or LIVE. Both are empty if nothing was recorded for the Kafka version that the
-    tests use now.
+    """Read the files of a release. Return the distinct answers as JSON texts, and case -> its tape. A tape has the
+    index of each answer in its place; a case that needs a real broker each time has LIVE in place of a tape. Both
+    are empty if nothing was recorded for the Kafka version that the tests use now.
     """
     file = FOLDER / f"{release}.json.xz"
     if not file.exists():

@@ -192,7 +192,9 @@ def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
 
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
-    """A request for a missing topic gets the error about an unknown key or an empty name, if it has one."""
+    """Brokers check keys and names before they check whether the topic exists: for a missing topic with an unknown
+    key the error is about the key, and for a topic with an empty name it is about the name.
+    """
     refused = verbs.alter(target, verbs.TOPIC, name, {"no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.alter(target, verbs.TOPIC, "", {"retention.ms": "1"}) == told(target, "altered topic has no name")

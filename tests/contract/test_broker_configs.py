@@ -52,7 +52,9 @@ def test_a_key_for_one_broker_only(target: Target) -> None:
     ],
 )
 def test_keys_for_all_brokers(target: Target, name: str, key: str, value: str) -> None:
-    """These keys can be set both in the cluster's defaults and on a single broker."""
+    """Brokers accept a key that applies to all brokers both in the cluster's defaults and on a single broker; a
+    validate-only request does not set it.
+    """
     assert verbs.alter(target, verbs.BROKER, name, (key, verbs.SET, value), dry=True) == verbs.FINE
     assert key not in verbs.values(target, verbs.BROKER, name)
 

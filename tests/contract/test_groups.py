@@ -35,8 +35,8 @@ class Teller:
         return int(told["node_id"])
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """Send a request to the group's coordinator, again while it loads the group. Add the answer to `heard`, and
-        return it.
+        """Send a request to the group's coordinator, again while the coordinator loads the group or moves. Add the
+        answer to `heard`, and return it.
         """
         asked = with_fields(**fields)
         answer = self.server.ask(api, version, asked, self.broker, ADMIN)

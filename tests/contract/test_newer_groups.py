@@ -117,9 +117,7 @@ def _has_something(assignment: Any) -> bool:
 
 
 def as_data(cluster: brokers.EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
-    """Put a group into the embedded cluster that is like the real one, with the epochs in the real one's
-    description.
-    """
+    """Put a group like the real one into the embedded cluster. It has the epochs in the real group's description."""
     everything = {topic: (0, 1)}
     epoch = real["members"][0]["member_epoch"]
     tasks = newer_groups.Tasks({"0": (0, 1)}) if kind == "streams" else newer_groups.Tasks()

@@ -77,8 +77,8 @@ class Asking:
         self.answers.append((f"{what}, at broker {broker}", self._let_in(broker, token, extensions)))
 
     def until_known(self, brokers: Iterable[int], *there: Proof, gone: Proof | None = None) -> None:
-        """Wait until these brokers and the controller have all tokens in `there`, and no longer the token `gone`; None
-        for none. Brokers learn of tokens from the metadata log.
+        """Wait until these brokers and the controller have all tokens in `there`, and no longer have the token
+        `gone`. gone: None to wait only for tokens that are there. Brokers learn of tokens from the metadata log.
         """
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:

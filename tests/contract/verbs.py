@@ -122,8 +122,8 @@ def create_topics(
     timeout: float = 20.0,
     **to: Any,
 ) -> dict[str, Error]:
-    """Send CreateTopics v4; return topic -> error. Newer versions are not used: their answers have configs that depend
-    on when the controller learned of those of the brokers.
+    """Send CreateTopics v4; return topic -> error. Newer versions are not used: their answers also have the topics'
+    configs, which depend on whether the controller already knows the brokers' configs.
 
     Args:
         topics: name -> (number of partitions, replication factor), or name -> partition -> broker ids.

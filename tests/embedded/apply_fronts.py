@@ -184,8 +184,8 @@ class Front(NamedTuple):
     yes: str = ""
 
     def command(self, folder: Path, case: Case, *flags: str) -> list[str]:
-        """Return the command line of a case's edit with these flags: after the verb for the command language, else at
-        the end. folder: for files.
+        """Return the command line of a case's edit with these flags. In the command language the flags follow the
+        verb; elsewhere they are at the end. folder: for files.
         """
         words = self.words(folder, case)
         if words[0] == "run":

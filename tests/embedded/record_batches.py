@@ -21,8 +21,8 @@ def batch(
     producer: tuple[int, int, int] = NOBODY,
     transactional: bool = False,
 ) -> bytes:
-    """Return an encoded batch with these values. times: the timestamp of each record, ms since 1970; empty for `START`.
-    producer: producer id, epoch and base sequence.
+    """Return an encoded batch with these values. times: the timestamp of each record, ms since 1970; empty for
+    `START` and the milliseconds that follow it. producer: producer id, epoch and base sequence.
     """
     producer_id, epoch, sequence = producer
     builder = DefaultRecordBatchBuilder(

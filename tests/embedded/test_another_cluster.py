@@ -452,8 +452,9 @@ def judge(watch: Watch, report: ApplyReport, added: object, seen: Counter[str]) 
 async def test_never_is_a_foreign_change_gone_over_unseen(
     rounds: int, recording_cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """An apply never overwrites another client's change without noticing it, except changes between the last read and
-    the arrival of the request, which this protocol can't show: these are counted, and must be rare.
+    """An apply never overwrites another client's change unnoticed, unless it was made between the last read and the
+    arrival of the request, which Kafka's protocol can't show. The test counts such changes, and they must be
+    rare.
     """
     seen: Counter[str] = Counter()
     for number in range(rounds):

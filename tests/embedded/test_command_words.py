@@ -357,8 +357,8 @@ def test_what_kac_has_in_another_place_is_named(
 
 
 def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
-    """The feature levels of a release are printed without a cluster; without a release, those of the newest one that
-    kac has. Kafka 4.4's own classes give the same levels.
+    """kac prints the feature levels of a release without a cluster; if no release is given, it prints the levels of
+    the newest release that kac knows. Kafka 4.4's own classes give the same levels.
     """
     assert cli.run(["features", "version-mapping", "--output", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["features"]

@@ -163,8 +163,8 @@ Estimate = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def ten_days() -> Iterator[ThreadedCluster]:
-    """Provide a cluster with two brokers and the topic orders with two partitions: the first one has a record of 400 kB
-    for each of the last ten days.
+    """Provide a cluster with two brokers and two topics. The topic orders has two partitions, the first of which has
+    a record of 400 kB for each of the last ten days. The topic wide has 2,500 partitions.
     """
     with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped(BROKERS, 2, 2), BROKERS)))

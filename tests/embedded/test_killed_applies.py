@@ -106,7 +106,7 @@ class Moments:
 
 
 async def measured(cluster: brokers.EmbeddedCluster, runs: ForkedRuns) -> Moments:
-    """Run one apply to its end; return its requests and its duration."""
+    """Run one apply to its end; return its requests, and its duration in seconds from the first request on."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
     recording = Recording()

@@ -118,8 +118,8 @@ def test_a_line_that_is_too_long_for_a_script_is_refused_before_it_is_read(capsy
 def test_many_wrong_lines_are_all_named_and_the_first_have_hints(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each wrong line of a script is reported, but only the first ones with a similar name: finding it among many names
-    takes a tenth of a second, which would be hours for a script of another cluster.
+    """Each wrong line of a script is reported, but only the first ones with a similar name as a hint. Finding it
+    among many names takes a tenth of a second, which would add up to hours for a script of another cluster.
     """
     capsys.readouterr()
     count = 3 * HINTED

@@ -1,5 +1,5 @@
-"""Tests of a property of operations: from any state, if kac is killed at a write or a request, or brokers stop, either
-the goal is reached and nothing is left behind, or the operation says what it waits for.
+"""Tests of a property of operations, from any state, if kac is killed at a write or a request, or brokers stop. In
+the end either the goal is reached and nothing is left behind, or the operation says what it waits for.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Deaths:
         self.dead = False
 
     def event(self) -> None:
-        """Count a moment at which a run may end. Raises Died if it is the chosen one."""
+        """Count a moment at which a run may end. Raises Died if it is the chosen one or a later one."""
         if self.dead:
             raise Died
         self.left -= 1
@@ -223,7 +223,9 @@ async def has_ended(world: World, before: dict[tuple[str, str], str]) -> bool:
 
 
 async def goes_on(world: World, number: int, before: dict[tuple[str, str], str]) -> None:
-    """Start all brokers, run the operation without deaths until it ends, and check its end."""
+    """Start all brokers, and run the operation without deaths until it ends; if it can't end, cancel it. Check its
+    end.
+    """
     for broker in BROKERS:
         await world.cluster.broker_up(broker)
     operation = await lived(world, number, 1000)

@@ -336,8 +336,8 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
 
 @pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
 def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """kac shows the assignor of a streams group; not that of a consumer group, because it is that of the target
-    assignment only.
+    """kac shows the assignor of a streams group. It shows no assignor of a consumer group, because brokers only
+    report the assignor of the target assignment.
     """
 
     def put(cluster: EmbeddedCluster) -> None:

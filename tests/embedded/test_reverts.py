@@ -230,8 +230,8 @@ async def test_a_later_change_that_was_taken_back_does_not(cluster: EmbeddedClus
 async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     cluster: EmbeddedCluster, client: AdminClient, iterations: int
 ) -> None:
-    """If a SCRAM credential was set again since it was created, its revert asks before it deletes it, even if the
-    iterations are the same, because a changed password can't be seen.
+    """If a SCRAM credential was set again since a change created it, the change's revert asks before it deletes the
+    credential. It asks even if the iterations are the same, because kac can't see whether the password changed.
     """
     number = await change(client, plan_edits.UpsertScram(ALICE, 4096, secret.Secret("first")))
     theirs = plan_edits.UpsertScram(ALICE, iterations, secret.Secret("second"))
@@ -556,7 +556,9 @@ def test_what_was_set_for_a_time(on_orders: Kac, with_orders: ThreadedCluster) -
 
 
 def test_somebody_else(on_orders: Kac, with_orders: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another client changes the key between a script's read and its apply, kac shows three values and stops."""
+    """If another client changes the key between a script's read and its apply, kac shows the other client's value
+    and sends nothing. With --force it overwrites this value.
+    """
     stage, values = Session.stage, iter(("4711", "4712"))
 
     def staged_and_changed(self: Session, *arguments: object) -> object:

@@ -429,7 +429,7 @@ async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
 
 
 async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
-    """Look up schemas by their ids, and return what the client then has for each."""
+    """Look up schemas by their ids. Return, for each id, the schema or the failure that the client then has."""
     client = SchemaRegistry(settings)
     keys = [SchemaKey(number) for number in numbers]
     await client.look_up(keys)

@@ -84,8 +84,8 @@ async def state_of(client: AdminClient, number: int) -> history.State:
 async def test_an_applied_change_that_can_not_be_read_again_was_not_set_back(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """If the connection is lost after the last request, so that kac only has the former value, an applied change is not
-    reported as reverted by another client.
+    """If the connection is lost after the last request, kac only has the value from before the change. It does not
+    report the applied change as reverted by another client.
     """
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, "5000")
@@ -171,8 +171,9 @@ GONE = journal_lines.Origin(this_process("run").host, "run", 4_194_305, "x")
 
 
 def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> file.JournalFile:
-    """Write a journal with a change of `edits` edits whose process was killed while its last sent request was on the
-    way; return the journal. at: when that was sent. sent: number of sent requests.
+    """Write a journal with a change of `edits` edits whose process was killed while the answer to its last sent
+    request was outstanding; return the journal. at: the time when the last request was sent. sent: number of sent
+    requests.
     """
     cluster_id = threaded.call(lambda c: c.state.cluster_id)
     journal = file.JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))

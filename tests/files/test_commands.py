@@ -266,8 +266,8 @@ RISK = "isr-above-replication"
 
 
 def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`kac apply` prints a warning once: with the plan, or, if kac asks about it or it stops the apply, only in that
-    question or message.
+    """`kac apply` prints each warning only once: in the question or the message, if kac asks about the warning or
+    stops because of it, and otherwise with the plan.
     """
     file = tmp_path / "risky.yaml"
     file.write_text(RISKY)

@@ -267,8 +267,8 @@ def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster)
 
 
 def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
-    """While a reassignment runs, kac does not set its throttle rate to that of a lake or of another cluster, because
-    its copies could then take the whole network.
+    """While a reassignment runs, kac does not replace the reassignment's throttle rate by that of a lake or of
+    another cluster. Otherwise its copies could take the whole network.
     """
     cluster.call(_move)
     wished = _staged(cluster, UnsetConfig(config.broker_resource(1), throttles.RATES[0]))

@@ -1,7 +1,7 @@
 """A program that decodes messages in which a count of elements was replaced by a huge one, and prints how much memory
 this takes.
 
-It runs in a process with a memory limit, so that a decoder ends which reserves memory for a claimed count. The program
+It runs in a process with a memory limit, so that a decoder fails if it reserves memory for a claimed count. The program
 does not search for the counts: it writes a huge count at every offset in turn, in the fixed format or as a varint, so
 none is missed.
 """

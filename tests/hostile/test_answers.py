@@ -366,8 +366,8 @@ def linked(cluster: HostileCluster, **settings: Any) -> AbstractAsyncContextMana
 
 
 def only_version_0_from_the_second_connection_on(cluster: HostileCluster) -> None:
-    """From the second connection on, list only version 0 in ApiVersions. So it is during an upgrade: the broker that
-    gets a request is not the one that listed its versions.
+    """List only version 0 of UpdateFeatures, from the second answer to ApiVersions on. This happens during an
+    upgrade: the broker that gets a request is not the one that listed its versions.
     """
     asked = itertools.count()
 

@@ -1,5 +1,5 @@
-"""Tests of limits: for what a peer claims, sends too much of or never sends, and those that the process sets for
-itself.
+"""Tests of limits: on counts that a peer claims, on data that it sends without end, and on waits for data that it
+never sends; and limits that the process sets for itself.
 """
 
 import asyncio

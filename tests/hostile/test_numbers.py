@@ -108,7 +108,7 @@ def test_any_number_may_be_a_quota(key: str, value: float) -> None:
 
 
 def set_everywhere(cluster: HostileCluster, value: str) -> None:
-    """Set every config of every resource of the cluster to this value."""
+    """Let brokers describe every config of every resource with this value."""
     cluster.rewrite(
         "describe_configs",
         lambda _kio, answer: replace(

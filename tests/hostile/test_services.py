@@ -53,8 +53,8 @@ class Worker:
         self.root = {"version": "4.3.0", "commit": "c", "kafka_cluster_id": cluster_id}
 
     def answer(self, asked: Asked) -> Answer:
-        """Return the answer of `own`, if it returns one; else that of a real worker, which is 404 for an unknown
-        path.
+        """Return the answer of `own`, if it returns one, or else the answer that a real worker would give: 404 for
+        an unknown path.
         """
         self.asked.append(asked)
         own = self.own(asked)

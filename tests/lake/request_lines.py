@@ -121,7 +121,8 @@ def produce(*sizes: int, error: int = 0, **more: Any) -> Logged:
 
 
 def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int = 0, **more: Any) -> Logged:
-    """Return a Fetch request that has a topic of two partitions for each of `sizes`, bytes of records in the response.
+    """Return a Fetch request that has a topic of two partitions for each of `sizes`. sizes: bytes of the topics'
+    records in the response.
 
     replica: the id of a broker that fetches as a follower; None for a client. old: whether the request has the form
     before version 15, in which every client sends a replica id.

@@ -511,7 +511,9 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 @example([TAIL, "\n", "g"])
 @example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
-    """No name counts as damage if the log contains the name's end."""
+    """Whatever name a client chooses, kac reports no damage, if the log contains the end of the message with this
+    name.
+    """
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row

@@ -112,8 +112,8 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lake whose updates fail at every write, one after another, has all rows once. All run in one Spark session,
-    with an exception in place of a kill, and a new application after it.
+    """A lake whose updates fail at every write, one after another, has all rows once. All updates run in one Spark
+    session: an exception ends each in place of a kill, and the next one has a new application.
     """
     two.go_on()
     left = set(MOMENTS)

@@ -34,7 +34,9 @@ USAGE: dict[str, Any] = {
 
 
 def told(*rows: dict[str, Any]) -> str:
-    """Return the differences of these rows from `USAGE`, as text, with the same second row on both sides."""
+    """Return the differences of these rows from the row `USAGE`, as text; "" if there are none. Both sides also have
+    the same second row.
+    """
     return golden.differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
 
 

@@ -498,7 +498,7 @@ def test_copies_that_nobody_reads_go(where: str) -> None:
 
 
 class Gate(ThreadingHTTPServer):
-    """A proxy in front of a store that accepts only certain access keys, as AWS does once the others have expired."""
+    """A proxy in front of a store that accepts only certain access keys, as AWS does once other keys have expired."""
 
     def __init__(self, store: s3_store.Store) -> None:
         self.behind = urlsplit(store.endpoint).netloc

@@ -47,8 +47,9 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """For each stored history, kac makes the stored gold tables. is_short: whether kac makes gold after each half of
-    the steps, with plans that Spark does not compile, and not after each step, with compiled plans.
+    """For each stored history, kac makes the stored gold tables. is_short: whether kac makes gold only twice, after
+    each half of the steps, by plans that Spark does not compile; otherwise kac makes it after each step, by
+    compiled plans.
     """
     if not is_short:
         monkeypatch.setattr("console.lake.app.MANY", -1)

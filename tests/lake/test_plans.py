@@ -119,7 +119,7 @@ class Controller:
         self._append(batch(self.next, [value("FeatureLevelRecord", name="half", featureLevel=1)])[:30])
 
     def snapshot(self) -> None:
-        """Write a snapshot of the present state, as a controller does before it deletes older segments."""
+        """Write a snapshot that ends at the present offset, as a controller does before it deletes older segments."""
         data = control(0, SNAPSHOT_HEADER) + batch(1, [value("FeatureLevelRecord", name="f", featureLevel=1)])
         (self.folder / f"{self.next:020}-0000000001.checkpoint").write_bytes(data + control(2, SNAPSHOT_FOOTER))
 
@@ -169,8 +169,8 @@ def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
-    """Records before the offset at which a read begins are neither reported as damaged nor counted as new, though an
-    earlier read reported them.
+    """If an earlier read reported damage, a later read does not report it again, and does not count the records
+    before its first offset as new.
     """
     log = Controller(tmp_path / "c")
     reading = log_of_controllers(lake, tmp_path / "c")

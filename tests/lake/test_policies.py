@@ -194,7 +194,7 @@ def rows(own: Levels, common: Levels, file: Levels) -> list[dict[str, Any]]:
 
 
 def seen(own: Levels, common: Levels, file: Levels) -> Seen:
-    """Return the same values in the form in which brokers describe them, each with its source."""
+    """Return these values in the form in which brokers describe them, each with its source."""
     sources = codes.DYNAMIC_TOPIC_CONFIG, codes.DYNAMIC_DEFAULT_BROKER_CONFIG, codes.STATIC_BROKER_CONFIG
 
     def entry(key: str, *values: str | None) -> ConfigEntry:

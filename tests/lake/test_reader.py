@@ -244,8 +244,8 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
 
 
 def test_what_first_polls_showed_is_folded(lake: Lake) -> None:
-    """The first poll of a cluster with many values is one row, that of a cluster with few values has a row for each.
-    Changes before and after the poll have their own rows.
+    """kac shows the first poll of a cluster with many values as one row. It shows the first poll of a cluster with
+    few values as a row for each value. Changes before and after the poll have their own rows.
     """
     polled = {"many": NOON, "few": NOON + timedelta(hours=2)}
     rows = [

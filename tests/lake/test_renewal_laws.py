@@ -121,7 +121,7 @@ ATTRS = {"topic": ("retention.ms", ":partitions"), "quota": ("producer_byte_rate
 class World(NamedTuple):
     """The known events, the new events, and polls.
 
-    polls: entity types of a poll -> the times of the known polls, and those of the new ones.
+    polls: entity types of a poll -> the times of the known polls, and the times of the new polls.
     """
 
     before: list[Event]

@@ -58,7 +58,9 @@ def _table(table: schema.Table, rows: Rows) -> pa.Table:
 
 
 def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
-    """Append these steps to bronze in one batch. number: that of the last step; the others are the steps before it."""
+    """Append these steps to bronze in one batch. number: the number of the last of the steps; the numbers of the
+    others precede it.
+    """
     first = number - len(steps) + 1
     parts = [bronze_of(step, first + place) for place, step in enumerate(steps)]
     for table in parts[0]:

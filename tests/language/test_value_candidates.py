@@ -1,5 +1,5 @@
-"""Test that the default which completion offers for a key has the key's own unit, even if its synonym in the broker's
-configs has another one.
+"""A test of completion: the default that it offers for a key has the key's own unit, even if the key's synonym in
+the broker's configs has another unit.
 """
 
 from console.language.candidates import config_candidates, default_of, key_help

@@ -290,7 +290,7 @@ class World(NamedTuple):
 
     @property
     def context(self) -> Context:
-        """Return this context as a session takes it."""
+        """Return this context in the form that a session needs."""
         settings = worlds.settings(self.cluster, connect=(self.settings,))
         return Context("w", "tests", settings)
 

@@ -267,8 +267,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
 def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """kac reports that the quorum has lost its majority, although controllers from 4.0 on still name the former leader:
-    both if this leader is down and if it runs without a majority. For a static quorum (3.9), kac also names the
+    """kac reports that the quorum has lost its majority, whether its former leader is down or runs without a
+    majority. Controllers from 4.0 on still name that leader. For a static quorum (3.9), kac also names the
     voters.
     """
     with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:

@@ -191,8 +191,8 @@ async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: Threa
 
 
 async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None:
-    """The event of a change by `kac run` has an author, that of a change by another client has none, for configs and
-    quotas.
+    """For changes of configs and quotas, the event of a change by `kac run` has an author, and the event of a change
+    by another client has none.
     """
     async with followed(cluster.bootstrap) as it:
         cluster.call(lambda c: c.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1024.0}))

@@ -154,8 +154,8 @@ SIDES = pytest.mark.parametrize("side", [embedded, pytest.param(real, marks=ON_R
     ids=["refuses-embedded", "hangs-embedded", "hangs-4.3", "refuses-4.3"],
 )
 async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side: Make, port: str) -> None:
-    """A broker that is killed or hangs remains the leader of its partitions until its session ends; a refused
-    connection alone does not end it. After the broker is back, its replicas join the ISR again.
+    """A broker that is killed or hangs remains the leader of its partitions until its session ends. A refused
+    connection alone does not take the leadership away. After the broker is back, its replicas join the ISR again.
     """
     async with side() as it:
         began = time.monotonic()

@@ -383,9 +383,9 @@ def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[st
 async def valid_beside_kafka(
     cluster: kafka_cluster.KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
 ) -> bool:
-    """Return whether kac's proposal copies at most as many replicas as that of kafka-reassign-partitions --generate.
-    Raises AssertionError unless both proposals keep the number of replicas and put them on different racks, and
-    neither uses the drained broker.
+    """Return whether kac's proposal copies at most as many replicas as the proposal of kafka-reassign-partitions
+    --generate. Raises AssertionError unless both proposals keep the number of replicas and put them on different
+    racks, and neither uses the drained broker.
     """
     file = folder / "topics.json"
     names = sorted({each.topic for each in moves})

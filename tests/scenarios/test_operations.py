@@ -194,8 +194,8 @@ async def test_what_another_owner_throttled_stays(world: World) -> None:
 
 
 async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
-    """If another tool moves a partition of the operation, kac does not replace this move; while it does not end, the
-    operation says that it waits for it.
+    """If another tool moves a partition of the operation, kac does not replace this move. Until the move ends, the
+    operation says that it waits for the move.
     """
     await world.cluster.broker_down(4)
     assert start_move(world.cluster, "orders", 0, (1, 2, 4)).code == 0
@@ -298,8 +298,8 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
 
 
 async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
-    """If a broker with a throttle is down, the operation waits for it, and says how to end without it. If the user ends
-    it so, kac still knows later that the operation owns the throttle.
+    """If a broker with a throttle is down, the operation waits for it, and says how the user can end the operation
+    without the broker. If the user does that, kac still knows later that the operation owns the throttle.
     """
     number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
 

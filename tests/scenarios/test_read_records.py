@@ -236,7 +236,7 @@ HEADERS = [("trace", b"abc"), ("empty", b"")]
 
 async def fill(kafka: KafkaCluster, topic: str) -> int:
     """Write with each codec: a batch, a committed, an aborted and another committed transaction; then write a
-    tombstone. Return the number of records without those of aborted transactions.
+    tombstone. Return the number of records; records of aborted transactions are not counted.
     """
     count = 0
     for codec in CODECS:

@@ -145,8 +145,8 @@ def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_g
 
 
 def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
-    """Yield, for each answer of DescribeGroups, its time and the (topic, partition) pairs that all members in it
-    have.
+    """Yield, for each answer of DescribeGroups, its time and the (topic, partition) pairs that all members of the
+    described groups have.
     """
     for answer in reader.answers():
         kafka = messages(answer.api_key, answer.version)

@@ -90,8 +90,8 @@ async def only(admin_link: Link, request: changes.AbortTransaction) -> changes.O
 
 
 async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None:
-    """kac is certain that a transaction hangs only if no transactional id can be hidden from it. It may be, if an ACL
-    denies a prefix or a name, or if kac can't read the ACLs.
+    """kac is certain that a transaction hangs only if no transactional id can be hidden from kac. An id may be
+    hidden if an ACL denies a prefix or a name, or if kac can't read the ACLs.
     """
     alice = "User:alice"
     for topic in (transactions.ORDERS, transactions.PAYMENTS, transactions.SHIPMENTS):

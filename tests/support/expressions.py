@@ -23,8 +23,8 @@ _parser: Any = re._parser  # type: ignore[attr-defined]
 
 
 class Expression(NamedTuple):
-    """A regular expression of the code. uses: the methods of `re` that tests apply to it: those that the code calls,
-    `search` and `fullmatch`. place: ``module:line``.
+    """A regular expression of the code. uses: the methods of `re` that tests apply to it: `search`, `fullmatch`, and
+    the methods that the code calls on it. place: ``module:line``.
     """
 
     place: str
@@ -253,8 +253,8 @@ def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, st
     """Return triples (beginning, repeated part, end) that make texts of any length on which an expression may
     backtrack.
 
-    Each literal and class is repeated, alone and after each beginning; each beginning is repeated without its end.
-    at_length: whether to include 24 instead of 6 random mixtures of the expression's characters.
+    The repeated part is a literal, a character of a class, a pair of such characters, or a beginning of the expression.
+    at_length: whether to repeat also 24 instead of 6 random mixtures of the expression's characters.
     """
     parsed = _parser.parse(expression.pattern, expression.flags)
     units = list(dict.fromkeys(_units(parsed)))[:24]

@@ -212,8 +212,9 @@ def sent(bootstrap: str, topic: str) -> list[Sent]:
 
 
 def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
-    """Return the output of the console consumer for a topic's first partition. Raises RuntimeError if the consumer does
-    not end in order. command: the words that start a consumer.
+    """Return the output of the console consumer for a topic's first partition, up to an error after which it prints
+    no further record. Raises RuntimeError if the consumer does not report how many records it processed. command:
+    the words that start a consumer.
     """
     words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
     # The consumer also counts the records that the formatter leaves out.

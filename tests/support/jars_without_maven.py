@@ -43,8 +43,8 @@ def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.C
 def resolve(folder: Path, wanted: list[str]) -> None:
     """Copy the jars of the artifacts and of their dependencies into a folder. The environment needs jgo.
 
-    Kafka's artifacts are resolved apart from the others, because jgo applies the versions that one artifact's parent
-    manages to all (log4j's would replace Kafka's own kafka-clients by an older one).
+    Kafka's artifacts are resolved apart from the others. Otherwise jgo would apply the versions that log4j's parent
+    manages to all artifacts, and replace kafka-clients by an older version.
     """
     import jgo  # type: ignore[import-not-found]
 

@@ -210,8 +210,8 @@ class KafkaCluster:
         self._reaper.close()
 
     def stop(self, broker: int, timeout: float = PATIENCE) -> None:
-        """Shut a broker down by SIGTERM, a controlled shutdown, and wait at most `timeout` seconds until its process
-        has ended.
+        """Shut a broker down by SIGTERM, a controlled shutdown, and wait until its process has ended. Raises
+        subprocess.TimeoutExpired after `timeout` seconds.
         """
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)

@@ -164,7 +164,7 @@ def _pom(wanted: tuple[str, ...]) -> str:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Fetch the jars of every version that the tests start, so that no test waits for them. Return 0, or 1 if no broker
+    """Fetch the jars of the versions that most tests start, so that no test waits for them. Return 0, or 1 if no broker
     can run here.
 
     With ``--java`` as argument, only report whether real brokers can run here, without fetching; return 0.

@@ -27,7 +27,7 @@ class Loaded:
     modules: frozenset[str]
 
     def any_of(self, *packages: str) -> set[str]:
-        """Return those of the given packages of which the run loaded a module."""
+        """Return the names among the given packages from which the run loaded at least one module."""
         return {name for name in packages if any(f"{module}.".startswith(f"{name}.") for module in self.modules)}
 
 

@@ -37,8 +37,8 @@ def encoded(record: MirrorRecord, at_ms: int) -> tuple[bytes, bytes]:
 
 
 def write(bootstrap: str, records: Iterable[tuple[MirrorRecord, int]], topic: str = "") -> None:
-    """Write records, each with its timestamp in ms since 1970. topic: ``""`` for MirrorMaker's topic for each type of
-    record.
+    """Write records, each with its timestamp in ms since 1970. topic: the topic for all records; ``""`` writes each
+    record to the topic that MirrorMaker uses for its type.
     """
     producer = Producer({"bootstrap.servers": bootstrap})
     for record, at_ms in records:

@@ -102,7 +102,7 @@ class ModelCluster:
 
     def apply(self, request: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
         """Apply a change request as a broker would; return the outcome of each target. Raises AssertionError if the
-        request breaks a rule of the protocol, such as the greatest size.
+        request breaks a rule of the protocol, such as the controller's limit of records in one change.
         """
         self.requests += 1
         match request:
@@ -340,8 +340,11 @@ class ModelCluster:
         return resource, entries
 
     def _inherited(self, first: str | None, broker: int) -> str:
-        """Return the value that `key` inherits on a broker: that of the first name that has a value, converted to the
-        unit of the first name, as KafkaConfig does; ``""`` if no name has a value.
+        """Return the value that a key inherits on a broker; ``""`` if it inherits none. first: the first name under
+        which the broker looks for the value; None if the key inherits nothing.
+
+        It is the value of the first name that has one, in milliseconds if the name is of another unit of time, as
+        KafkaConfig converts it.
         """
         for name in same_key(first) if first else []:
             values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]

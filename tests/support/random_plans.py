@@ -21,8 +21,8 @@ Values = Mapping[str, Sequence[str]]
 class World:
     """The names and values that random edits use. lists: config key -> items that edits append and subtract.
 
-    secrets: sensitive config keys of single brokers. loggers: of brokers; edits only set their levels and unset none,
-    because clients can't read the level that applies to an unset logger.
+    secrets: sensitive config keys of single brokers. loggers: names of brokers' loggers. Edits set their levels but
+    never unset one, because clients can't read the level that applies to an unset logger.
     """
 
     topics: Sequence[str]

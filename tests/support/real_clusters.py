@@ -102,8 +102,8 @@ def by_release(releases: Iterable[str], *usual: str) -> list[Any]:
 
 
 def needed(item: pytest.Item) -> frozenset[str]:
-    """Return the names of the shared clusters' fixtures that a test uses: its fixtures, and parameters that are such a
-    name or ``("real", release)``.
+    """Return the names of the shared clusters' fixtures that a test uses. A test uses one by its fixtures, or by a
+    parameter that is the fixture's name or ``("real", release)``.
     """
     found = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)

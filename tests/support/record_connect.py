@@ -102,7 +102,7 @@ def recorded(version: str) -> dict[str, Any]:
 
 
 def _place_field(definitions: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of the field that has a config key's position in its group."""
+    """Return the name that a release gives to the field that has a config key's position in its group."""
     (name,) = {field for each in definitions for field in each if field.startswith("order")}
     return name
 
@@ -120,10 +120,11 @@ def _by_name(definitions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _validated(configs: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions that all connectors share, in the order in which Connect validates them, without the
-    connector's own.
+    """Return config key -> its definition, for the keys that all connectors share, in the order in which Connect
+    validates them. The keys of the file connector itself are left out.
 
-    told: all definitions of the plugin, without the defaults that the worker sets.
+    configs: the items of a worker's answer to a validation. told: all definitions of the plugin, without the defaults
+    that the worker sets.
     """
     found = {}
     for definition, value in ((each["definition"], each["value"]) for each in configs):

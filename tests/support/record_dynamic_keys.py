@@ -44,7 +44,7 @@ _SAID = {
 
 
 def tables(releases: Iterable[str] = RELEASES) -> dict[str, frozenset[str]]:
-    """Return name of a table of the module -> its keys, those of all releases together."""
+    """Return name of a table of the module -> its keys: all keys that one of these releases has in the table."""
     told: list[dict[str, Any]] = [json.loads(record_config_definitions.ask_kafka(release)) for release in releases]
 
     def together(section: str) -> frozenset[str]:
@@ -70,8 +70,9 @@ _VALUES = {"BOOLEAN": "true", "DOUBLE": "0.5", "INT": "1", "SHORT": "1", "LONG":
 class Tried(NamedTuple):
     """The results of trying a config key on a broker.
 
-    entry: the broker's description of the key; None if it does not describe the key. broker: the error message if the
-    key is set on this broker, everywhere: if it is set for all brokers; "" if the broker accepts it.
+    entry: the broker's description of the key; None if it does not describe the key. broker: the error message of a
+    request that sets the key on this broker. everywhere: the error message of a request that sets it for all brokers.
+    Both messages are ``""`` if the broker accepts the request.
     """
 
     entry: config.ConfigEntry | None
@@ -129,8 +130,8 @@ async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
 def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
     """Yield a message for each key whose `update_mode` in kac contradicts the broker's answer to an alter request.
 
-    Skips keys that the broker does not describe, because brokers accept any unknown key; but not keys that can only be
-    set dynamically, and keys with a listener's prefix.
+    Brokers accept any unknown key. So a key that the broker does not describe is skipped, unless it can only be set
+    dynamically, or has a listener's prefix.
     """
     dynamic_only = tables()["DYNAMIC_ONLY_KEYS"]
     for name, each in found.items():

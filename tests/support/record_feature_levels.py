@@ -34,7 +34,9 @@ def levels_of(version: str) -> Levels:
 
 
 def all_levels() -> Levels:
-    """Return the levels of all releases; if several releases have a level, with the facts of the newest of them."""
+    """Return the levels of all releases. A level that several releases have is returned as the newest of them
+    describes it.
+    """
     merged: Levels = {}
     for version in READ:
         for feature, levels in levels_of(version).items():

@@ -119,7 +119,8 @@ async def replay(
 
     addresses: broker id -> (host, port). patience: seconds to wait for a response.
 
-    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError if a broker does not listen.
+    Raises TimeoutError if a response does not come in time, KeyError if a broker is not in addresses, and OSError if a
+    broker does not listen.
     """
     streams: dict[tuple[int, int], tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
     answers: list[Recorded] = []

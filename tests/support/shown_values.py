@@ -16,7 +16,8 @@ def says(column: Column[Any], text: str, value: Any) -> bool:
     """Return whether a cell's text shows the value of its column in JSON.
 
     A number with a unit must be right to within 1 % or half of its last figure. An unknown or absent value must be
-    blank, a dash or a dot. A flag is true if the cell has a text. Columns of objects and words are not compared: True.
+    blank, a dash or a dot. A flag must be true exactly if the cell has a text. Columns of objects and of words are not
+    compared: the result is True.
     """
     if column.type == "number":
         return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)

@@ -37,7 +37,7 @@ class Watching:
         return Facts() if self.observations is None else self.observations.last.facts
 
     def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
-        """Return the logs of the replicas of a partition without a leader; None if they were not read."""
+        """Return the replicas' logs of a partition that has no leader; None if they were not read."""
         return (
             None if self.observations is None else self.observations.last.snapshot.replica_logs.get((topic, partition))
         )

@@ -113,8 +113,8 @@ class Driven:
 
     @asynccontextmanager
     async def _patiently(self, what: str) -> AsyncIterator[None]:
-        """Limit the waits within the block to `PATIENCE` seconds. Then raise AssertionError with the awaited text or
-        state and with the screen.
+        """Limit the waits within the block to `PATIENCE` seconds. Raises AssertionError after this time, with the
+        screen and with `what`, the awaited text or state.
         """
         try:
             async with asyncio.timeout(PATIENCE):
@@ -259,8 +259,9 @@ async def driven(
     settings: ConsoleSettings | None = None,
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a model cluster, wait until it shows the topics, and yield it. client: None for a new model.
-    settings: None for the console's defaults. changes: fields of the context.
+    """Open the console on a model cluster, and yield it once it shows the topics, or at once if `settings` are given
+    or the client is lost. client: None for a new model. settings: None for the console's defaults. changes:
+    fields of the context.
     """
     client = client or ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
     app = Console(Session(client, context(**changes)), settings or ConsoleSettings(start_pane="topics", refresh=0.2))

@@ -49,7 +49,9 @@ class ModelClient:
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
 
     async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-        """Note the operation, and return the model's answer to it. Raises `lost` if it is set."""
+        """Note the operation, and return the model's answer to it. Raises `lost` if it is set. Operations on the
+        client's own counts of throttling are not noted, because they need no request.
+        """
         name = operation.__name__
         if name in ("count_throttled", "throttled_ms"):
             return 0  # no request to a broker

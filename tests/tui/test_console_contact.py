@@ -144,8 +144,8 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
 
 
 async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a broker hangs at the start, so that the header's request for the brokers never ends, the console shows the
-    answers of the others to triage as live.
+    """If one broker hangs at the start, the header's request for the brokers never ends. The console nevertheless
+    marks the data that the other brokers returned to triage as live.
     """
 
     class Hanging(ModelClient):

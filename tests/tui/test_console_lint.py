@@ -99,7 +99,9 @@ async def test_now_counts_them_in_one_row_that_is_no_trouble(
 
 
 async def test_what_a_finding_is_about_has_a_place(cluster: ThreadedCluster) -> None:
-    """Enter on a finding about a quota opens the pane of quotas, and on one about a feature that of features."""
+    """Enter on a finding about a quota opens the pane of quotas; Enter on a finding about a feature opens the pane
+    of features.
+    """
 
     def more(running: EmbeddedCluster) -> None:
         running.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1.0})

@@ -23,7 +23,7 @@ RATE = "follower.replication.throttled.rate"
 
 @pytest.fixture
 def moving() -> Iterator[ThreadedCluster]:
-    """Yield a cluster in which partition 0 is moving to a broker that is down, and partition 1 to one that is up."""
+    """Yield a cluster in which partition orders/0 is moving to broker 4, which is down."""
     with run_in_thread(ClusterSpec(brokers=4)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
         running.run(lambda c: c.broker_down(4))

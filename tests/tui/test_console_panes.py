@@ -182,8 +182,9 @@ async def test_what_an_acl_does_among_the_others() -> None:
 
 
 async def test_a_broker_that_is_back_is_not_said_to_be_missing(it: Driven) -> None:
-    """After the cluster lists broker 2 again, the failed read of its loggers is no longer shown. That of broker 7,
-    which is still missing, is shown where loggers are, but not in every pane that reads configs.
+    """After the cluster lists broker 2 again, the failed read of its loggers is no longer shown. The failed read of
+    the loggers of broker 7, which is still missing, is shown in panes with loggers, but not in every pane that
+    reads configs.
     """
     await it.until(lambda: "cluster" in it.app.session.snapshot.read_at)
     gone = Failure("UNKNOWN_BROKER", "broker 2 is unknown")

@@ -31,8 +31,8 @@ link = worlds.link("cluster")
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """Write two records to `orders`, and commit offset 1, that of the second one, for the group billing. The topic
-    `orders.dlt` is empty.
+    """Write two records to `orders`. The group billing has committed offset 1, the offset of the second record. The
+    topic `orders.dlt` is empty.
     """
     await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
 

@@ -1,5 +1,5 @@
-"""Tests of the pane of transactions: it shows and explains hanging ones and stages to end them. It refuses to end
-others, with the reason.
+"""Tests of the pane of transactions: it shows and explains hanging transactions, and stages their end. It refuses to
+end a transaction that does not hang, with the reason.
 """
 
 import pytest

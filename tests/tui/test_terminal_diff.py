@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Cell(NamedTuple):
-    """A character of the screen with its style. Of a blank's style only the visible part is kept."""
+    """A character of the screen with its style. A blank has only the part of its style that is visible."""
 
     char: str
     pen: terminal_diff.Pen

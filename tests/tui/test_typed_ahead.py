@@ -42,7 +42,10 @@ def _pictures() -> list[str]:
 
 
 def _keys() -> list[str]:
-    """Return each key of docs/keys.md, in each pane that has it, without the keys that end the console."""
+    """Return, for each key of docs/keys.md and each pane that has it, the keys that open the pane, move the cursor
+    down and press this key. A key of all panes is pressed in one pane only. Keys that end the console, and those
+    that wait for text, are left out.
+    """
     walks = []
     for number, pane in enumerate(PANE_KEYS[:-2], 1):  # the last ones, Now and the events, change by the clock
         names = {"configs": "entities"}

@@ -134,8 +134,9 @@ def test_other_metadata_has_no_counts_or_some(offset: int, metadata: str) -> Non
     st.sets(st.integers(0, 60), max_size=6),
 )
 def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, bool, bool]], parts: set[int]) -> None:
-    """However the letters are divided into transactions, and if one of these is aborted and repeated, each chosen
-    letter is sent exactly once, and the position passes every letter, counted as sent or as not chosen.
+    """Each chosen letter is sent exactly once, and the position passes every letter, counted as sent or as not
+    chosen. This holds however the letters are divided into transactions, also if a transaction is aborted and
+    repeated.
     """
     letters, ends = [], dict.fromkeys(range(3), 0)
     for number, chosen, lost in written:

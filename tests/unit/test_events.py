@@ -309,8 +309,8 @@ def _at(second: int, kind: events.Kind, was: str | None, became: str | None, *pl
 
 
 def _flap(second: int, up: str | None, down: str | None) -> list[events.Event]:
-    """Return three events around a second, in which broker 3 changes from the state `up` to `down` (a state as text,
-    None if it is absent), and with it its replicas and a leader.
+    """Return events around a second: the ISR changes of broker 3's replicas, its change from the state `up` to the
+    state `down`, and the leader's change that follows. up, down: states as text; None if the broker is absent.
     """
     broker = events.Place(events.Kind.BROKER, changes.BrokerTarget(3))
     of = changes.PartitionTarget("orders", 0), changes.PartitionTarget("orders", 1)

@@ -183,8 +183,8 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
-    """An explanation says if an ACL on the resource has a principal without a type, for which brokers fail to
-    authorize. Brokers before 3.9 may have such ACLs.
+    """An explanation says if an ACL on the resource has a principal without a type, because brokers then fail to
+    authorize requests. Brokers before 3.9 may have such ACLs.
     """
     acls = with_acls(Snapshot(), [samples.acl("alice"), samples.acl("User:bob")], NOW)
 

@@ -44,8 +44,9 @@ def test_what_nouns_agents_and_registries_need_is_loaded_for_them_alone() -> Non
 
 
 def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
-    """The console, whose screens all read events, loads the lake's reader only if the context has a lake, the journal
-    and the kinds of edits only after a change, and the reader of kac's version only to write a record.
+    """The console, whose screens all read events, does not load some modules at its start. It loads the lake's
+    reader only if the context has a lake. It loads the journal and the kinds of edits only after a change, and
+    the reader of kac's version only to write a record.
     """
     watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
     code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"

@@ -19,8 +19,8 @@ from tests.unit.test_planner import after, goals, placements
 
 @given(placements(), goals(), st.integers(1, 100))
 def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, goal: Goal, throttle: int) -> None:
-    """The forecast's replicas and bytes equal those of the placement after the moves, its leaders those of a model
-    cluster, and its time that of the busiest broker.
+    """The forecast's replicas and bytes equal those of the placement after the moves, and its leaders equal those of
+    a model cluster. Its time is the time that the busiest broker needs.
     """
     try:
         proposal = propose(goal, placement)

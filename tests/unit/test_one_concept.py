@@ -91,9 +91,9 @@ def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> No
 
 
 MOST_FILES = 14
-"""Maximum number of files that may name delegation tokens, a noun with a part of the snapshot, edits, a verb, a pane, a
-cause and a lint rule: its own files, its rows in tables, and the texts that name its commands. Files of the embedded
-cluster do not count.
+"""Maximum number of files that may name delegation tokens, a concept that has a noun, a part of the snapshot, edits,
+a verb, a pane, a cause and a lint rule. They are its own files, those with its rows in tables, and those with
+texts that name its commands. Files of the embedded cluster do not count.
 """
 OTHER_SENSES = {
     "console/contexts/java_client.py": "a login with a token",

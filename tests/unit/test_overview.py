@@ -127,8 +127,8 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
 
 
 def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
-    """The throttling of kac comes from responses to kac, that of the most throttled clients from request logs; each
-    graph's title says which.
+    """Each graph's title says where the throttling comes from: kac's own throttling comes from responses to kac, and
+    the throttling of the most throttled clients comes from request logs.
     """
     clients = {
         Client(f"c-{n}", "User:a", "PRODUCE"): Throttled(100, 90 - n, 500) for n in range(half_hour.MOST_THROTTLED + 2)

@@ -103,8 +103,9 @@ NO_VERBS = (
 
 
 def with_noun(module: house.Module) -> Iterator[str]:
-    """Yield ``path:line: docstring`` for each function whose docstring does not begin with a verb. Properties are left
-    out, because they may begin with a noun.
+    """Yield ``path:line: docstring`` for each function whose docstring does not begin with a verb: its first word is
+    one of `NO_VERBS`, ends with a colon, or has no capital. Properties are left out, because they may begin with
+    a noun.
     """
     for node in house.functions(module):
         text = ast.get_docstring(node)

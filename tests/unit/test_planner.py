@@ -130,8 +130,8 @@ def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Go
 
 @given(placements(), goals())
 def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operations_goals.Goal) -> None:
-    """After a proposal's moves the goal is reached, except for the partitions that the proposal held back: proposing it
-    again names only these.
+    """After a proposal's moves the goal is reached, except for the partitions that the proposal held back. A second
+    proposal for the same goal names no other partitions.
     """
     assume(not isinstance(goal, operations_goals.Balance))
     try:

@@ -48,8 +48,8 @@ LEVELS = {
 
 @pytest.mark.parametrize(("level", "release"), [*LEVELS.items(), (34, "≥ 4.4"), (99, "≥ 4.4")])
 def test_in_kraft_mode_the_highest_metadata_version_tells(level: int, release: str) -> None:
-    """In KRaft mode the highest supported metadata.version decides the release, even if the API versions contradict it,
-    as those of other vendors' brokers may.
+    """In KRaft mode the highest supported metadata.version decides the release, even if the API versions contradict
+    it. They may contradict it on brokers of other vendors.
     """
     assert release_of({35: (0, 5)}, {"metadata.version": (1, level)}) == release
 

@@ -1,5 +1,5 @@
-"""Tests of a flight record as a source of answers at a given time: to the recorded requests, to requests with other
-lists, and at times before or after the record.
+"""Tests of a flight record as a source of answers: to the recorded requests and to requests with other lists, at
+times within the record, before it and after it.
 """
 
 from collections.abc import Iterable, Sequence

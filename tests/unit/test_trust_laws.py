@@ -53,8 +53,9 @@ def own(plan: Plan) -> list[Staged]:
 
 
 def canonical_differs(before: ModelCluster, after: ModelCluster, edit: edits.Edit) -> bool:
-    """Return whether the value described after differs from the one before, and from the edit's value; both in the form
-    in which brokers write parsed values.
+    """Return whether the described value of an edit's key differs between two models, and the value after also
+    differs from the result that the edit wants. Values are compared in the form in which brokers write parsed
+    values. An edit of another kind than configs returns True.
     """
     if not hasattr(edit, "resource"):
         return True

@@ -176,8 +176,8 @@ def test_a_removed_voter_is_noticed_by_the_plan() -> None:
 
 
 def test_a_quorum_that_nobody_describes() -> None:
-    """If the quorum can't be described, the remedy on controllers is to start more of them, on brokers to use
-    --bootstrap-controller.
+    """If the quorum can't be described, the remedy on controllers is to start more controllers; on brokers it is to
+    use --bootstrap-controller.
     """
     away = Failure("UNREACHABLE", "controller 101 at h:1: nothing listens there")
     known = replace(seen(THREE), quorum=None, failures=(ReadFailure("quorum", "quorum", away),))

@@ -105,8 +105,8 @@ def _string(text: str) -> bytes:
 
 
 class FakeBroker:
-    """A broker that answers ApiVersions by itself, and each further request by the next of its replies; after the last
-    of them, by the last.
+    """A broker that answers ApiVersions by itself. It answers each further request by the next one of its replies, and
+    once all have been used, by the last one.
 
     Use as an asynchronous context manager; the port is chosen on entry.
 

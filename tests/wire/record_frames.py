@@ -256,8 +256,8 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaClust
 
 
 async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: UUID) -> None:
-    """Record reads of a running transaction, which is then aborted, of a transactional id without a transaction, and
-    the writing of a marker for an unknown producer.
+    """Record reads of a running transaction, which is then aborted, and of a transactional id without a transaction.
+    Also record the writing of a marker for an unknown producer.
     """
     running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
     idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
@@ -344,8 +344,8 @@ async def _features(ask: Ask) -> None:
 
 
 async def _registrations(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
-    """Record the registration of broker 2, which never runs, and that broker 2 and an unknown broker are
-    unregistered.
+    """Record the registration of broker 2, which never runs, and then the unregistrations of broker 2 and of an
+    unknown broker.
     """
     (controller,) = cluster.controller_addresses
     apart = link.Link(settings.ConnectionSettings(bootstrap=(controller,)))

@@ -253,8 +253,8 @@ def test_a_session_is_renewed_in_time(lifetime: float) -> None:
 # -- Responses on an open connection: frames of all sizes, in pieces of all sizes, and buffers no larger than the data -
 
 SIZES = (0, 1, 100, USUAL_BUFFER - 9, USUAL_BUFFER - 8, USUAL_BUFFER, 5 * USUAL_BUFFER + 3, 3_000_000, 7, 200_000, 1)
-"""Sizes of response bodies in bytes: about that of the buffer, larger ones, for which the buffer grows several times,
-and small ones after them.
+"""Sizes of response bodies in bytes: about the size of the buffer, larger ones, for which the buffer grows several
+times, and small ones after them.
 """
 
 

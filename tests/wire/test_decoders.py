@@ -586,8 +586,9 @@ def test_they_are_declared_as_kio_declares_its_own(
 
 
 def shape(entity: Any, *, is_part: bool = False) -> Any:
-    """Return everything that kio's reader and writer use of a message class. is_part: whether it is a structure inside
-    a message, which has no API key and version.
+    """Return all attributes of a message class that kio's reader and writer use, as a tuple; two classes with equal
+    tuples have the same format. is_part: whether it is a structure inside a message, which has no API key and
+    header.
     """
     types = get_type_hints(entity, include_extras=True)
     own = {

@@ -8,8 +8,8 @@ from tests.support.patience import PATIENCE
 
 
 def run(code: str) -> str:
-    """Run code in a new Python interpreter, because that of the tests has imported everything already; return its
-    output.
+    """Run code in a new Python interpreter, because the tests' interpreter has imported everything already; return
+    its output.
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout

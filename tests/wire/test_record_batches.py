@@ -66,8 +66,8 @@ def read(data: bytes, start: int = -1) -> tuple[list[Record], list[str]]:
 
 
 def taken(made: Callable[[], Iterator[Record]]) -> tuple[list[Record], list[str]]:
-    """Return the records that the iterator yields, and, in a list, the reason if it then raises because the rest can't
-    be decoded.
+    """Return the records that the iterator yields, and a list with the reason why the rest can't be decoded; the
+    list is empty if the iterator ends without an error.
     """
     found: list[Record] = []
     try:

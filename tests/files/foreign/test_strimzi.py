@@ -461,8 +461,9 @@ def test_who_has_a_password_keeps_one() -> None:
 
 @pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
 def test_a_topic_whose_configs_can_not_be_said_is_left_alone(configs: Mapping[str, Value] | None) -> None:
-    """If a topic's configs can't be written in a resource, the topic is neither changed by an operator, which deletes
-    all configs that a resource does not list, nor deleted by --prune, as one without a resource would be.
+    """If a topic's configs can't be written in a resource, kac marks the resource as not managed, so that an
+    operator does not change the topic: it would delete all configs that the resource does not list. --prune does
+    not delete the topic either.
     """
     written = strimzi_text(Wanted({"orders": WantedTopic(3, 1, configs)}), "", None)
     assert '  annotations:\n    strimzi.io/managed: "false"\nspec:\n  partitions: 3\n' in written.text

@@ -8,7 +8,7 @@ from console.model.yaml_places import FileProblems
 
 
 def wanted(folder: Path, text: str, context: str | None = None) -> Read:
-    """Write a file with this text, and read it. context: the name of the context; None for none."""
+    """Write a file with this text, and read it. context: the name of the context; None if there is no context."""
     file = folder / "file.yaml"
     file.write_text(text)
     return for_cluster(read_files([str(file)]), context)

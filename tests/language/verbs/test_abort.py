@@ -1,4 +1,4 @@
-"""`abort transaction`."""
+"""Tests of the statement `abort transaction`."""
 
 from hypothesis import strategies as st
 

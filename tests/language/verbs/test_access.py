@@ -1,4 +1,4 @@
-"""`allow`, `deny` and `revoke`."""
+"""Tests of the statements `allow`, `deny` and `revoke`."""
 
 import pytest
 from hypothesis import strategies as st

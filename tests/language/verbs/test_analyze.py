@@ -1,4 +1,4 @@
-"""``analyze``: the topic, the part of it, and the rate."""
+"""Tests of the statement ``analyze``: the topic, the part of it, and the rate."""
 
 from datetime import UTC, datetime
 

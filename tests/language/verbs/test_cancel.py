@@ -1,4 +1,4 @@
-"""`cancel move`."""
+"""Tests of the statement `cancel move`."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""`clone group`."""
+"""Tests of the statement `clone group`."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,6 @@
-"""Statements about connectors: `pause`, `resume`, `stop`, `restart` and `reset connector`; the JSON of their edits."""
+"""Tests of the statements `pause`, `resume`, `stop`, `restart` and `reset connector`, and of the JSON of their
+edits.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`create topic` and `create connector`."""
+"""Tests of the statements `create topic` and `create connector`."""
 
 import json
 

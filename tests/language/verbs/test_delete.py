@@ -1,4 +1,4 @@
-"""`delete topic`, `delete records` and `delete group`."""
+"""Tests of the statements `delete topic`, `delete records` and `delete group`."""
 
 from hypothesis import strategies as st
 

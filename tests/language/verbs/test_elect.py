@@ -1,4 +1,4 @@
-"""`elect`."""
+"""Tests of the statement `elect`."""
 
 from hypothesis import strategies as st
 

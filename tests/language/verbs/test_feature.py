@@ -1,4 +1,4 @@
-"""`feature set`."""
+"""Tests of the statement `feature set`."""
 
 from hypothesis import strategies as st
 

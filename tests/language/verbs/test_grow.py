@@ -1,4 +1,4 @@
-"""`grow topic`."""
+"""Tests of the statement `grow topic`."""
 
 from hypothesis import strategies as st
 

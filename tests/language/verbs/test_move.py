@@ -1,4 +1,4 @@
-"""`move`: edits, and operations that it starts."""
+"""Tests of the statement `move`: the edits that it stages, and the operations that it starts."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,6 @@
-"""The panes, each of which opens by its name."""
+"""Tests of the statements that open panes: each begins with the pane's name, and only the command bar and the shell
+accept it.
+"""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""`produce`, `tombstone` and `copy`."""
+"""Tests of the statements `produce`, `tombstone` and `copy`."""
 
 import pytest
 from hypothesis import given

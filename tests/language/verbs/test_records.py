@@ -1,4 +1,6 @@
-"""``records``: topics, places, conditions, and the fields of records seen."""
+"""Tests of the statement ``records``: topics, places, conditions, and completion with the fields of records that
+were read.
+"""
 
 import pytest
 

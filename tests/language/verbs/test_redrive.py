@@ -1,4 +1,4 @@
-"""``redrive``: the topic, the letters, their destination, and the rate."""
+"""Tests of the statement ``redrive``: the topic, the dead letters, their destination, and the rate."""
 
 import pytest
 

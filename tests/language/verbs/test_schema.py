@@ -1,4 +1,4 @@
-"""`schema` and `undelete schema`."""
+"""Tests of the statements `schema` and `undelete schema`."""
 
 from hypothesis import strategies as st
 

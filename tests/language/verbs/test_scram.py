@@ -1,4 +1,4 @@
-"""`scram set` and `scram delete`."""
+"""Tests of the statements `scram set` and `scram delete`."""
 
 import pytest
 from hypothesis import strategies as st

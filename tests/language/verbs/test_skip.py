@@ -1,4 +1,4 @@
-"""`skip group`."""
+"""Tests of the statement `skip group`."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""`token create`, `token renew` and `token expire`."""
+"""Tests of the statements `token create`, `token renew` and `token expire`."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""`unregister broker`."""
+"""Tests of the statement `unregister broker`."""
 
 from hypothesis import strategies as st
 

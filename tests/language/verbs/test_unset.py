@@ -1,4 +1,4 @@
-"""`unset`."""
+"""Tests of the statement `unset`."""
 
 import pytest
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""``add voter`` and ``remove voter``."""
+"""Tests of the statements ``add voter`` and ``remove voter``."""
 
 import pytest
 from hypothesis import given

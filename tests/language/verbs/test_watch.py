@@ -1,4 +1,4 @@
-"""`watch`."""
+"""Tests of the statement `watch`."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""`whose topic`."""
+"""Tests of the statement `whose topic`."""
 
 from hypothesis import strategies as st
 

@@ -14,8 +14,8 @@ from tests.support.kafka_jars import RELEASES
 
 
 async def is_told_apart(lab: Laboratory, name: str) -> None:
-    """Check that triage names no trouble for the healthy form of a neighbour, only the expected causes, and that it
-    names the expected cause for the faulty form.
+    """Check both forms of a neighbour. For the healthy form, triage names no trouble, and names the causes of
+    severity `info` that the catalogue lists. For the faulty form, triage names the expected cause.
     """
     neighbour = REAL_NEIGHBOURS[name]
     well, ill = await tried_on(lab, neighbour)
