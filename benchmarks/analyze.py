@@ -157,7 +157,9 @@ def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Export and analyze the topic, compare the two results, and print a line of JSON for each figure. Raises
+    RuntimeError if the analysis is incomplete, or a count is wrong.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--bootstrap", help="of a broker that an earlier run filled")

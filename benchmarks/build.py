@@ -164,7 +164,7 @@ def measure(folder: Path, megabytes: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """Measure and print the figures."""
+    """Build the lake and add changes, as the options say, and print a line of JSON for each figure. Return 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.build", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)

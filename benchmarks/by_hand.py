@@ -170,7 +170,7 @@ def ssh(count: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Open the connections in both ways, as the options say, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)

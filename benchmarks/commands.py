@@ -29,7 +29,7 @@ def timed(command: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Run the commands in turn on the given broker, or on a new one, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)

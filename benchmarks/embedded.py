@@ -147,7 +147,9 @@ def serve() -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Start both brokers, send them the requests in turn, and print a line of JSON for each figure. With ``--serve``
+    only run the embedded broker.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

@@ -79,7 +79,7 @@ def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Seq
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Export and run the other commands in turn, as the options say, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac")
     parser.add_argument("--rounds", type=int, default=3)

@@ -238,7 +238,9 @@ async def replayed(path: Path) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Record the polls, and print a line of JSON for each figure; or, with ``--replay``, replay a record and print
+    the figures of the replay.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="of the simulated clock; an hour is worked out of it"

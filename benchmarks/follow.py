@@ -45,7 +45,7 @@ PATIENCE = 300.0
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Run the broker, the lake and the console, make the changes, and print a line of JSON for each figure."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.follow", description=__doc__)
     options.add_argument("--changes", type=int, default=20)
     given = options.parse_args()

@@ -179,7 +179,7 @@ def memory(command: Sequence[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Measure the reads without the pane, and then the pane, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=5)

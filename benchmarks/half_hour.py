@@ -155,7 +155,7 @@ def mouse(terminal: Terminal, pane: str) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Measure the samples' memory and the console's output, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", required=True)
     parser.add_argument("--seconds", type=float, default=130.0)

@@ -140,9 +140,9 @@ def protocols(found: Iterable[Module]) -> list[str]:
 def with_session(found: Iterable[Module]) -> list[str]:
     """Return the functions that take a `Session`, its reader, or a value of a class that holds one, as ``path: name``.
 
-    A class holds one if a field, or a parameter of its ``__init__``, is annotated with it. Only names imported from
-    `console.session` count, because Spark and fetches have sessions, too. Such a class is recognised by its name,
-    except in modules that have another class with this name that holds no session.
+    A class holds a session if a field, or a parameter of its ``__init__``, is annotated with it. Only names imported
+    from `console.session` count, because Spark and fetches have sessions, too. A class that holds a session is
+    recognised by its name. In a module whose own class has the same name and holds no session, the name does not count.
     """
     modules_ = list(found)
     owners = {module.path: owners_in(module) for module in modules_}
@@ -271,8 +271,8 @@ def comments(module: Module) -> int:
 
 
 def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return name -> count of the module names that occur three times or more: first those that are named after a noun,
-    then the others.
+    """Return name -> count of the module names that occur three times or more, in two mappings: names of nouns, and
+    other names.
 
     A noun has a file of its name in each package (`SERIES` lists folders with a file for each noun), where readers
     expect it.
@@ -337,7 +337,7 @@ def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
 
 
 def _of_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the direct subexpressions of a node that can only hold names of parts."""
+    """Yield those direct subexpressions of a node whose values can only be names of parts of the snapshot."""
     match node:
         case ast.Compare():
             sides = (node.left, *node.comparators)

@@ -245,7 +245,9 @@ def measure(folder: Path, megabytes: int, rounds: int) -> None:
 
 
 def main() -> int:
-    """Measure and print the figures."""
+    """Read the logs with kac and with Kafka's tool, as the options say, and print a line of JSON for each figure.
+    Return 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kraft", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)

@@ -16,7 +16,7 @@ MOST_SECONDS = 120.0
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Run `kac lake demo` as often as the options say, and print its cost as lines of JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lake_demo", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     costs = []

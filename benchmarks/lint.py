@@ -52,7 +52,7 @@ def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: f
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Run `kac lint` on both clusters, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=3)

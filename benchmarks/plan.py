@@ -96,7 +96,7 @@ def made(edits: Sequence[Edit], snapshot: Snapshot) -> Plan:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Stage and compile the edits, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edits", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -96,7 +96,7 @@ async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: 
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Run the cluster, read its rates and search its snapshot, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--partitions", type=int, default=40_000)

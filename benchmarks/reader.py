@@ -120,7 +120,7 @@ def measure(lake: str, files: Sequence[str], topic: str, rounds: int, home: str)
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Make the lake, read its newest changes with each program in turn, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rows", type=int, default=1_000_000)

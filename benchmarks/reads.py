@@ -106,7 +106,9 @@ async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Read configs and quotas of the given broker, or of a new one, with each program in turn, and print a line of
+    JSON for each figure. With ``--measure`` print only the milliseconds of one read.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--rounds", type=int, default=10)

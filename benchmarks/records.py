@@ -181,8 +181,8 @@ def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> N
 
 @contextmanager
 def broker(bootstrap: str | None) -> Iterator[str]:
-    """Yield the address of a broker: the given one, or for None that of a new broker, which runs until the end of the
-    block.
+    """Yield the address of a broker: the given one, or, if it is None, the address of a new broker, which runs until
+    the end of the block.
     """
     if bootstrap is not None:
         yield bootstrap
@@ -192,7 +192,9 @@ def broker(bootstrap: str | None) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Fill the topics unless an earlier run did, search them with each program, and print a line of JSON for each
+    figure.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -96,7 +96,9 @@ def walk(command: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Start the console as often as the options say, then press keys on every pane, and print a line of JSON for
+    each figure.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
     parser.add_argument("--rounds", type=int, default=5)

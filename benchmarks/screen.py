@@ -129,7 +129,9 @@ def at_rest(command: list[str], address: str) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Start the console, and kaskade if it is given, in turn, then measure the console at rest, and print a line of
+    JSON for each figure.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)

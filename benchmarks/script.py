@@ -57,7 +57,7 @@ def run(bootstrap: str, text: str) -> float:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Create the topics, run half of the script and the whole script, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=50_000)
     parser.add_argument("--only", default=",".join(LINES), help="what the lines change")

@@ -106,7 +106,9 @@ def report_counts(what: str, found: start_counts.StartCounts) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Start each program in turn, as often as the options say, count what kac's starts import, and print a line of
+    JSON for each figure.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)

@@ -104,7 +104,9 @@ def report_score(done: Iterable[Trial]) -> None:
 
 
 def main() -> int:
-    """Measure and print the figures."""
+    """Run the trials that the options choose, or read stored trials from a file, and print their scores as lines of
+    JSON. Return 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.triage", description=__doc__)
     parser.add_argument("--version", default=KAFKA_4_3)
     parser.add_argument("--only", action="append", choices=tuple(FAULTS), default=[])

@@ -264,7 +264,7 @@ def keys(terminal: Terminal) -> None:
 
 
 def main() -> None:
-    """Measure and print the figures."""
+    """Fill the brokers, measure them without and with triage, then measure the console, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--partitions", type=int, default=40_000)

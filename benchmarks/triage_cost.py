@@ -228,7 +228,9 @@ def measure(change: Change, rounds: int) -> list[float]:
 
 
 def main() -> int:
-    """Measure and print the figures. Return 1 if one is above its limit, else 0."""
+    """Measure the verdicts of each case, and print a line with their CPU milliseconds. Return 1 if the least time of
+    a case with a limit is above `LIMIT`, else 0.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     rounds = parser.parse_args().rounds

@@ -153,7 +153,9 @@ def compare(name: str, inputs: Inputs, rows: int, rounds: int, folder: Path) -> 
 
 
 def main() -> int:
-    """Measure and print the figures."""
+    """Run `update` with one worker and with two in turn, for both kinds of log, and print a line of JSON for each
+    figure. Return 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
     parser.add_argument("--lines", type=int, default=8_000_000, help="of the request log; 0: none")
     parser.add_argument("--megabytes", type=int, default=64, help="of the metadata log; 0: none")

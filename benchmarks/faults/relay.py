@@ -19,7 +19,7 @@ _FRAME = 4
 
 
 class Relays:
-    """A relay for each broker, in a thread of their own, so that a test that blocks does not hold up replication.
+    """A relay for each broker. They run in a separate thread, so that a test that blocks does not hold up replication.
 
     ports: broker id -> (the relay's port, the broker's port). A follower is recognised by the client id of a
     connection's first request, ``broker-2-fetcher-0`` (kafka.server.BrokerBlockingSender).

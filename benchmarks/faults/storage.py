@@ -63,8 +63,8 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the fault: a topic's retention is shortened, after its last
-    write, because brokers do not delete a segment with new records.
+    """Prepare the cluster, and yield a function that makes the fault: a topic's retention is shortened, after the
+    topic's producer has stopped, because brokers do not delete a segment with new records.
     """
     async with lab.topic("short-lived") as topic:
         async with running(lab.producer(topic, 2, 200.0)):
@@ -78,8 +78,8 @@ async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unread(lab: Laboratory, topic: str) -> AsyncIterator[None]:
-    """Run a group that has not read all records of a topic, until the end of the block. Nothing more is written, so
-    that it counts as no trouble yet.
+    """Create a topic, and run a group that has not read all its records, until the end of the block. Nothing more is
+    written, so that it counts as no trouble yet.
     """
     group = f"{topic}-readers"
     async with lab.topic(topic, partitions=1):

@@ -45,7 +45,9 @@ class Life:
         self.ended.set()
 
     def note(self, **what: Any) -> None:
-        """Write an object with these fields as a line of the output file."""
+        """Write an object with these fields, and the time as ``at`` in seconds since 1970, as a line of the output
+        file.
+        """
         self._notes.write(json.dumps({"at": round(time.time(), 3), **what}) + "\n")
 
     def failed(self, error: KafkaError) -> None:

@@ -186,7 +186,7 @@ def average(scores: Sequence[Score]) -> Average:
 
 
 def worse(now: Score, then: Score) -> list[str]:
-    """Return the names of the points that are lower in `now` than in `then`."""
+    """Return a text for each of the points that is lower in `now` than in `then`, such as ``step 1, was 2``."""
     pairs = {name: (getattr(now, name), getattr(then, name)) for name in ("named", "step", "twin")}
     return [
         f"{name} {after}, was {before}"

@@ -106,10 +106,11 @@ def modelled(
     facts: Callable[[int, bool], Facts] = lambda _tick, _ill: Facts(),
     before: Callable[[], Snapshot] = healthy,
 ) -> Polls:
-    """Return the polls of a model cluster: at each tick, from tick 0 on, `change` makes the snapshot from that of
-    `before`. Trends of groups follow from their lags.
+    """Return the polls of a model cluster. Trends of groups follow from their lags.
 
-    ticks: number of polls. tick: time between two. facts: returns the facts outside of the snapshot.
+    change: returns the snapshot of a poll, from the snapshot of `before`, the poll's number (the tick, from 0 on), and
+    whether the form is ill. ticks: number of the last poll. tick: time between two polls. facts: returns the facts
+    outside of the snapshot, from the tick and the form.
     """
 
     async def polls(ill: bool) -> AsyncIterator[Poll]:

@@ -87,8 +87,8 @@ def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
 
 
 def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at poll number `tick`: a client reads nearly as much as its quota allows, which is all that
-    is written. If `ill` is true, more is written.
+    """Return the snapshot at poll number `tick`: a client reads all records that are written, which are nearly as
+    many as its quota allows. If `ill` is true, more are written than its quota allows.
     """
     written, read = (100, 45) if ill else (45, 45)
     sizes = ReplicaSizes([ReplicaSize("orders", 0, 10_000, 0, False)])

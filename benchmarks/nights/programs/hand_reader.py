@@ -18,7 +18,9 @@ BATCH = 20
 
 
 def main() -> None:
-    """Read the partitions, and commit every `EVERY` seconds, until the process is ended."""
+    """Read the partitions, and commit every `EVERY` seconds, until the process is ended. Print a line for each
+    commit, and for each error.
+    """
     bootstrap, topic, group, partitions, rate = sys.argv[1:6]
     first = OFFSET_BEGINNING if "--from-first" in sys.argv else OFFSET_STORED
     consumer = Consumer(

@@ -15,7 +15,7 @@ AGAIN = 0.5
 
 
 def main() -> None:
-    """Write until the process is ended, and print a line for each failure."""
+    """Write until the process is ended, and print a line for each record and each failure."""
     bootstrap, topic = sys.argv[1:3]
     while True:
         try:

@@ -26,8 +26,8 @@ async def _acl(field: Field, verb: str, user: str, operation: str, *resource: st
 
 @asynccontextmanager
 async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
-    """Run the clients of two teams with ACLs; a former user has ACLs, too. The yielded function deletes the ACL that a
-    tool's file lacks.
+    """Run the clients of two teams with ACLs; a former user has ACLs, too. The yielded function adds the ACL that is
+    new in a tool's file, and deletes the ACL that the file lacks.
 
     Args:
         user: the user whose ACL is not in the file.

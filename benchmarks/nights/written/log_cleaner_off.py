@@ -18,8 +18,8 @@ WRITTEN = 4_000
 
 @asynccontextmanager
 async def _rolled(field: Field, properties: dict[str, str | None]) -> AsyncIterator[Begin]:
-    """Restart all brokers with new properties, one after another, and run a service that writes the newest balance of
-    each account to a compacted topic. Yield a function that begins the trouble.
+    """Restart all brokers with new properties, one after another, and run a service that writes the newest balance
+    of each account to a compacted topic. Yield a function that waits until this topic has `WRITTEN` records.
     """
     for broker in field.cluster.broker_ids:
         await field.with_properties(broker, properties)
@@ -52,8 +52,8 @@ async def _rolled(field: Field, properties: dict[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: the brokers are restarted with properties that
-    disable the log cleaner.
+    """Make the trouble: restart the brokers with properties that disable the log cleaner. Yield a function that
+    waits until the compacted topic has enough records.
     """
     async with _rolled(field, {"log.cleaner.enable": "false"}) as begin:
         yield begin
@@ -61,8 +61,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the brokers are restarted
-    with properties that let the log cleaner look for work more often.
+    """Make the harmless twin of the trouble: restart the brokers with properties that let the log cleaner look for
+    work more often. Yield a function that waits until the compacted topic has enough records.
     """
     async with _rolled(field, {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "1000"}) as begin:
         yield begin

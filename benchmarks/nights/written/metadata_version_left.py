@@ -33,8 +33,9 @@ async def _upgrades(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: an operator leaves out the last step of an
-    upgrade: the brokers of a new release run, under a usual load, on storage that was formatted for 4.1.
+    """Make the trouble of an unfinished upgrade: run the brokers of a new release, under a usual load, on storage
+    that was formatted for 4.1. Yield a function that does nothing, because the operator leaves out the last step
+    of the upgrade.
     """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):

@@ -1,4 +1,6 @@
-"""A broker is added to share the load, and gets none: Kafka only places partitions that are created later on it."""
+"""A broker is added to share the load, and gets none: Kafka moves no partition to it, and only places some of the
+partitions of later topics on it.
+"""
 
 from __future__ import annotations
 

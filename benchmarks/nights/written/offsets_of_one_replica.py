@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 OFFSETS = "__consumer_offsets"
 PARTITION = 1
-"""The partition (0 to 2) of __consumer_offsets for group billing, by the hash of the group's name; that of mailers is
-0.
+"""The partition (0 to 2) of __consumer_offsets for group billing, by the hash of the group's name; the partition of
+group mailers is 0.
 """
 _MAINTENANCE = 10.0
 """Seconds for which the twin's broker is down for maintenance."""

@@ -42,8 +42,8 @@ async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: two services use the same group name, from the
-    template of which they were made; the second one crashes again and again.
+    """Prepare the cluster, and yield a function that makes the trouble: two services were made from the same
+    template and use its group name; the second one crashes again and again.
     """
     async with _services(field, "backend", "backend") as (_, mailing):
         ended = asyncio.Event()

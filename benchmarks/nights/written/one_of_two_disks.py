@@ -64,7 +64,7 @@ async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> Asyn
     """Run clients of two topics with replicas on every broker, some of them on the second disk of broker 2.
 
     Args:
-        goes_wrong: called by the yielded function.
+        goes_wrong: makes the trouble, or the harmless change; the yielded function calls it.
     """
     await _add_disk(field)
     await field.settled()

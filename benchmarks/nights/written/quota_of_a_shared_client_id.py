@@ -48,8 +48,8 @@ async def _reindexed_as(field: Field, client: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: a job is started that uses a service's library
-    and so has the service's client id, and its quota.
+    """Prepare the cluster, and yield a function that makes the trouble: a job is started with a service's library.
+    The library sets the service's client id, so the job uses the service's quota.
     """
     async with _reindexed_as(field, LIBRARY) as begin:
         yield begin

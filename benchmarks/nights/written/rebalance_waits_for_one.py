@@ -21,7 +21,7 @@ _MAX_POLL_MS = 900_000
 
 @asynccontextmanager
 async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
-    """Run a group of three members. The yielded function writes a record that takes one of them long, then starts a
+    """Run a group of three members. The yielded function makes one of them take long for its next record, then starts a
     fourth member.
 
     Args:

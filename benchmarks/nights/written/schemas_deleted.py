@@ -55,8 +55,8 @@ async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: a script sets a retention for all topics except
-    those whose names begin with two underscores, so also for that of the schemas.
+    """Prepare the cluster, and yield a function that makes the trouble: a script sets a retention for all topics
+    except those whose names begin with two underscores, and so also for the topic of the schemas.
     """
     async with _tidied(field, ("_schemas", "clicks", "orders")) as begin:
         yield begin

@@ -33,7 +33,7 @@ def _put_back(copy: Path, folder: Path) -> None:
 
 @asynccontextmanager
 async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
-    """Run clients. The yielded function stops a broker and starts it after a while.
+    """Run clients. The yielded function stops a broker and starts it again.
 
     Args:
         restored: whether its volume is replaced by the last copy before the start.

@@ -22,8 +22,8 @@ LIMIT = 5_000.0
 LITTLE, MUCH = 60.0, 200.0
 """Records per second from two brokers: below the quota, and twice the quota."""
 GUST = 25_000
-"""Bytes of a burst: a little more than the quota allows in addition within the eleven seconds over which brokers
-average the rate.
+"""Bytes of a burst: a little more than the quota allows, besides the usual records, within the eleven seconds over
+which brokers average the rate.
 """
 
 

@@ -71,7 +71,7 @@ async def _begins_at(lab: Laboratory, topic: str, offset: int) -> bool:
 
 async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> None:
     """Write records whose timestamps are older than the retention, wait until the broker has deleted them, and write
-    new ones. days: their age. count: how many.
+    new ones. days: the age of the old records. count: the number of the old records, and also of the new ones.
     """
     begin = await lab.end_of(topic)
     await lab.write(topic, count, timestamp_ms=lab.now_ms() - days * DAYS_MS)
