@@ -18,7 +18,7 @@ PACKED = 19
 
 
 def first_ours(machine: str) -> list[str]:
-    """Return all architectures, that of this machine first, so that its bundle is made first."""
+    """Return all architectures; the architecture of this machine is the first, so that its bundle is made first."""
     return sorted(GO_NAMES, key=lambda arch: (arch != machine, arch))
 
 

@@ -19,8 +19,8 @@ def holds(marker: Marker | str | None, **names: str) -> bool:
 
 
 def for_python(lock: str) -> str:
-    """Return the entries of a lock whose markers are true for a bundle's Python, because pip would evaluate the markers
-    for the Python that runs pip.
+    """Return the entries of a lock whose markers are true for a bundle's Python. pip itself would evaluate the
+    markers for the Python that runs pip.
     """
     return "".join(each.pinned() for each in locked(lock) if holds(each.marker))
 

@@ -93,8 +93,13 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Path], None]) -> None:
-    """Compile the launcher with a packed tree inside. made: the tree. work: a folder for the launcher's sources. pack:
-    compresses the file in its first argument into that in its second, as zstd does.
+    """Compile the launcher with a packed tree inside.
+
+    Args:
+        made: the tree to pack.
+        file: the path of the finished program.
+        work: a folder for the launcher's sources.
+        pack: compresses by zstd; its arguments are the file to read and the file to write.
     """
     source = work / f"launcher-{file.name}"
     shutil.rmtree(source, ignore_errors=True)

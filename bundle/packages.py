@@ -1,5 +1,6 @@
-"""Makes the packages for Debian, and for Red Hat and SUSE, from a bundle's tree, for hosts on which users can't execute
-files in their own folders. nFPM writes both formats.
+"""Makes packages for Debian, and for Red Hat and SUSE, from a bundle's tree. nFPM writes both formats. These
+packages also run on hosts on which users can't execute files in their own folders, which the one-file kac has to
+do.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool)
 
 
 def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the files of a package as entries of nFPM's configuration. kind: of package. folder: for files that are
-    written here.
+    """Yield the files of a package as entries of nFPM's configuration. kind: ``deb`` or ``rpm``. folder: a folder
+    into which this function writes the files that the tree lacks.
     """
     # RPM removes only the folders that the package lists, so list all of them.
     folders = [_PLACE, *(f"{_PLACE}/{path.relative_to(tree)}" for path in sorted(tree.rglob("*")) if path.is_dir())]

@@ -54,7 +54,8 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
 
     Args:
         root: the component that the list describes.
-        needs: name of a part, or of the root -> names of its requirements. Names that are neither are left out.
+        needs: name of a part, or of the root -> names of its requirements. A requirement that is neither a part nor the
+            root is left out.
 
     Raises RuntimeError with the error if the schema does not allow the list.
     """
@@ -98,7 +99,9 @@ def of_package(package: Path, version: str, run_lock: str, build_lock: str = "")
 
 
 def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
-    """Return a package of a lock as a part. It has no hash, because any of the lock's files may be installed."""
+    """Return a package of a lock as a part. It has no hash, because any of the lock's files may be installed. scope:
+    of the part; None for required, or for optional if the package has a marker.
+    """
     purl = f"pkg:pypi/{entry.name}@{entry.version}"
     made = part(entry.name, entry.version, _installed_licence(entry), purl)
     made.scope = scope or (ComponentScope.OPTIONAL if entry.marker else ComponentScope.REQUIRED)

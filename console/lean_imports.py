@@ -13,8 +13,8 @@ from typing import Any
 
 
 def import_alone(name: str) -> ModuleType:
-    """Return a module, imported without running its package's ``__init__``. That runs at the first use of a name of the
-    package. Raises ModuleNotFoundError.
+    """Return a module, imported without running its package's ``__init__``. The ``__init__`` runs later, at the first
+    use of a name of the package. Raises ModuleNotFoundError.
 
     kio's packages import both the request and the response of a version, which costs milliseconds; cel's package
     imports a command line, which costs a third of a second.

@@ -53,8 +53,8 @@ certificates and proxies in it.
 
 
 class ProgramFailed(Exception):
-    """A program gave no usable output. The text is the reason, with the program's name, and the last line of its
-    standard error at most. hangs: whether kac ended it after its timeout.
+    """A program gave no usable output. The text is the reason, with the program's name, and no more of its standard
+    error than the last line. hangs: whether kac ended it after its timeout.
     """
 
     def __init__(self, text: str, *, hangs: bool = False) -> None:
@@ -147,7 +147,8 @@ def interpreter(
     Args:
         words: the absolute path of the interpreter, and its arguments.
         folder: the working directory, which only this user may write to: interpreters look there for code and settings.
-        variables: set in addition to the passed-on ones; None removes a variable.
+        variables: environment variables to set in addition to those that are passed on; None as value removes a
+            variable.
     """
     own = {
         name: value
@@ -295,8 +296,8 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
         terminal: whether the command may read from kac's standard input, for example to prompt for a password.
 
     Raises:
-        ProgramFailed: it can't be run, another user may change it, it fails, does not end in time, or writes more than
-            LONGEST bytes.
+        ProgramFailed: the program can't be run, another user may change it, it fails, does not end in time, or writes
+            more than LONGEST bytes.
         ValueError: the command is empty or has an open quote.
     """
     words = shlex.split(command)
@@ -330,7 +331,7 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
         folder: the folder of the file with the command.
 
     Raises:
-        ProgramFailed: it can't be run, another user may change it, it fails, or does not end in time.
+        ProgramFailed: the program can't be run, another user may change it, it fails, or does not end in time.
     """
     from tempfile import TemporaryFile  # imported late, as no start of kac needs it
 

@@ -279,9 +279,9 @@ def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
 
 
 def private_folder(path: Path) -> None:
-    """Create a folder of kac's own that only its owner may enter, and the missing folders above it; change the mode of
-    an existing folder of this user to that. If the path is a link of this user or of root, its target must be this
-    user's, and is not changed.
+    """Create a folder of kac's own that only its owner may enter, and the missing folders above it. An existing folder
+    of this user is closed to other users. If the path is a link of this user or of root, its target must be a folder
+    of this user, whose mode is not changed.
 
     Raises:
         UntrustedPath: the folder, or a link to it, belongs to another user.

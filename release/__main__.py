@@ -39,7 +39,7 @@ def changes(root: Path) -> str:
 
 
 def stale_pages(root: Path) -> Iterator[str]:
-    """Yield the paths of the generated pages that differ from the present output of their generators."""
+    """Yield a message for each generated page that differs from the present output of its generator."""
     for page, module in GENERATED.items():
         if inputs.run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
             yield f"{page} is stale: make docs"
@@ -81,8 +81,8 @@ def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterat
 
 
 def packages(out: Path, version: str) -> None:
-    """Make the sdist and the wheel from the commit, with its time as their timestamps, and for each the list of its
-    requirements.
+    """Make the sdist and the wheel of the checkout in the folder `out`, with the commit's time as the timestamps of
+    their files. Write next to each of the two the list of its requirements.
 
     Raises RuntimeError if a package index would refuse them or could not show their description.
     """

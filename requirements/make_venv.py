@@ -61,7 +61,9 @@ def main():
 
 
 def text_of(lock):
-    """Return the text of a lock, given as a path, or with ``path:group`` the entries of one group."""
+    """Return a lock's text. lock: the path of the lock; ``path:group`` keeps only the entries that this group
+    requires.
+    """
     # Here, as a Python that is too old can't read it.
     sys.path.insert(0, str(PROJECT))
     from requirements.locked import of_group
@@ -80,7 +82,9 @@ def install(pip, text):
 
 
 def fingerprint(*texts):
-    """Return the SHA-256 of these texts, of this Python's version and of the checkout's path, in hexadecimal."""
+    """Return the SHA-256 of these texts, of this Python's version and of the checkout's path, in hexadecimal. An
+    environment that was made with the same fingerprint is up to date.
+    """
     content = [sys.version.encode(), str(PROJECT).encode(), *(text.encode() for text in texts)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 

@@ -601,7 +601,10 @@ def first_difference(taken: str, kept: str) -> str:
 
 def main() -> int:
     """Take all pictures. Write those that have changed, and delete those that no walk takes any more. With --check,
-    write nothing, print the names of these pictures, and return 1 if there are any.
+    write and delete nothing, and print the names of the pictures that differ.
+
+    Returns:
+        The exit code: 1 if --check found a difference, else 0.
     """
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])

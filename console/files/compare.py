@@ -40,8 +40,8 @@ THERE = "there"
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
     """Return all differences: first of topics, then of other entities.
 
-    Two secrets count as equal, since they can't be compared. Ignored are keys that a side omits for an entity of which
-    it lists only some keys, and configs that belong to a running move on either side.
+    Two secrets count as equal, since they can't be compared. A key that one side omits is ignored if that side lists
+    only some keys of the entity. Configs that belong to a running move on either side are ignored, too.
     """
     return tuple(each for each in _all(left, right) if not _is_open(each, left, right))
 

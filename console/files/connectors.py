@@ -76,7 +76,7 @@ def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
 
 
 def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
-    """Return a connector with its Connect cluster. If the file names none, it is the only Connect cluster of the
+    """Return a connector with its Connect cluster. If the file names no Connect cluster, it is the only one of the
     context; None if the context names several or none.
     """
     cluster, name = connect.split_name(named.name)
@@ -86,8 +86,8 @@ def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | N
 
 
 def unlisted(wanted: Wanted, now: Wanted) -> Iterator[ConfigResource]:
-    """Yield the connectors of a cluster that the files do not list, with or without their Connect cluster, and do not
-    exclude from removal. now: the present state of the cluster.
+    """Yield the connectors of a cluster that the files neither list, with or without a Connect cluster, nor exclude
+    from removal. now: the present state of the cluster.
     """
     names = {each.name for each in wanted.connectors}
     for resource in now.connectors:

@@ -147,8 +147,8 @@ def config_value(node: Node) -> str:
     of a list separated by commas.
 
     Raises:
-        FileProblem: it has no value, is a mapping, has a control character, is a number that YAML parsers interpret
-            differently, such as 010 or 0x1F, or has a unit, which Kafka does not accept.
+        FileProblem: the node has no value, is a mapping, or has a control character; or it is a number that YAML
+            parsers interpret differently, such as 010 or 0x1F, or a number with a unit, which Kafka does not accept.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))

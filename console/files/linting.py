@@ -83,8 +83,8 @@ def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
     """Return the snapshot with the replicas of new topics placed on brokers that are not fenced, alternating between
-    racks, as a controller would place them; a prediction has only their number. New topics with assignments are not
-    changed.
+    racks, as a controller would place them; a prediction has only the number of replicas. New topics with
+    assignments are not changed.
     """
     brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
     seen: Counter[str | None] = Counter()

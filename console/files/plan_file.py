@@ -37,7 +37,9 @@ class PlanFile(Struct, frozen=True):
 
     @property
     def pruned(self) -> dict[Slot, Pruned]:
-        """Slot of an edit -> its mark, for the edits that remove entities because files do not list them."""
+        """Slot of an edit -> the record (`Pruned`) that the edit removes an entity because files do not list it;
+        other edits are missing.
+        """
         return {each.edit.slot: each.pruned for each in self.staged if each.pruned is not None}
 
 

@@ -106,7 +106,8 @@ def take_text(text: str, source: str, read: Read, folder: FilePath | None = None
 
     Args:
         source: the file's name, for messages.
-        folder: the folder in which files are that the file may name; None for standard input.
+        folder: the folder of the file; only files in it may be named in the file. None for standard input, which may
+            name no files.
     """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
@@ -145,7 +146,8 @@ def take(document: yaml_places.Document, read: Read, folder: FilePath | None = N
     """Add the wanted state of a document in kac's own form to `read`.
 
     Args:
-        folder: the folder in which files are that the document may name; None for standard input.
+        folder: the folder of the document's file; only files in it may be named in the document. None for standard
+            input, which may name no files.
 
     Returns:
         The problems of the document, each with its line. A document that does not match the schema adds nothing; from

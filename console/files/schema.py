@@ -79,8 +79,8 @@ class NamePart(_Part, frozen=True):
 
 
 class AsIs(_Part, frozen=True):
-    """``{as-is: nan}``: an existing limit that no new quota may have, such as one of a newer release's key, or a number
-    that brokers should not have accepted.
+    """``{as-is: nan}``: an existing limit that no new quota may have, such as the limit of a key that only newer
+    releases know, or a number that brokers should not have accepted.
     """
 
     as_is: str

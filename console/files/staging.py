@@ -55,7 +55,7 @@ class FileEdits(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...]
     """The parts of the files that no edit can achieve."""
     pruned: Mapping[plan_edits.Slot, Pruned] = field(default_factory=dict)
-    """Slot of an edit that removes an unlisted entity -> its mark."""
+    """Slot of an edit -> the record (`Pruned`) that the edit removes an entity because files do not list it."""
     spared: tuple[str, ...] = ()
     """Lines on unlisted entities that are not removed although the operator permitted it, each with the reason."""
     left: Mapping[ConfigPlace, str] = field(default_factory=dict)
@@ -70,9 +70,9 @@ def file_edits(
 ) -> FileEdits:
     """Return the edits that bring everything that a wanted state lists to the wanted values.
 
-    For each listed broker, group, metrics subscription or quota entity, and each topic with listed configs, all
-    overrides and limits are set as listed and all others removed, unless the file lists only some of them
-    (`Wanted.partial`). Unlisted entities stay, unless `prune` permits their removal.
+    The overrides and limits of each listed broker, group, metrics subscription and quota entity, and of each topic with
+    listed configs, become those that the file lists: others are removed, unless the file lists only some of the
+    entity's keys (`Wanted.partial`). Unlisted entities stay, unless `prune` permits their removal.
 
     Args:
         snapshot: a snapshot in which `wanted.PARTS` were read.

@@ -267,8 +267,8 @@ def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot,
 ConfigEdits = Callable[
     [ConfigResource, Mapping[str, str], Snapshot, AbstractSet[Target]], Iterable[plan_edits.Edit | Obstacle]
 ]
-"""A function that yields the edits and obstacles of a resource's configs. Of resources in the last argument, unlisted
-values are not removed.
+"""A function that yields the edits and obstacles of a resource's configs. Unlisted values of the resources in the
+last argument are not removed.
 """
 
 
@@ -331,8 +331,8 @@ def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, Wanted
 
 
 def with_levels(snapshot: Snapshot, wanted: Iterable[ConfigResource]) -> Snapshot:
-    """Return the snapshot with configs for wanted subjects that do not exist yet: those that they will inherit from the
-    default of all subjects.
+    """Return the snapshot in which wanted subjects that do not exist yet have configs: the values that they will
+    inherit from the default of all subjects.
     """
     default = snapshot.configs.get(subjects.subject_resource(""), ConfigSet(()))
     known = {**dict.fromkeys(wanted, default), **snapshot.configs} if len(default) else snapshot.configs

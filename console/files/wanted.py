@@ -214,8 +214,8 @@ def _values(entries: Iterable[config.ConfigEntry]) -> Mapping[str, Value]:
 
 
 def by_levels(snapshot: Snapshot) -> Mapping[tuple[config.ConfigResource, str], str]:
-    """Return (resource, key) -> a text on how the level of a feature restricts an override; empty if the feature is
-    disabled or the levels were not read.
+    """Return (resource, key) -> a text on how the level of the feature for eligible leader replicas restricts an
+    override; empty if that feature is disabled, or the levels were not read.
     """
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):

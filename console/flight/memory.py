@@ -49,7 +49,7 @@ class Memory(Store):
     """A flight record of the last half hour (`KEPT_MS`), in at most 64 MiB of memory. Not thread-safe."""
 
     def __init__(self, header: Header) -> None:
-        """Create an empty record. header: the header of the files that `write` creates, which sets the times in it."""
+        """Create an empty record. header: the header of the files that `write` creates; `write` sets its times."""
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(database)
         super().__init__(database, header, MOST_HELD)
@@ -164,8 +164,9 @@ class Memory(Store):
 
     def _make_room(self, now_ms: int) -> None:
         """Delete the oldest answers until the database has at most `_FULL` bytes. If one answer for each question is
-        still too much, delete the largest of these, first those to questions that the client no longer asks; and
-        store no answer to a deleted, still asked question for the next five minutes (`PART_MS`).
+        still too much, delete the largest of these, first those to questions that the client no longer asks. If
+        the question of a deleted answer is still asked, store no answer to it for the next five minutes
+        (`PART_MS`).
         """
         began = self.began_ms or now_ms
         # Delete the older half first, then more: if the cluster became busy, most bytes are from the last minutes.

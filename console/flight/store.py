@@ -263,9 +263,9 @@ class Store:
         known.last, known.digest = payload, digest
 
     def _bases(self, known: Known) -> Iterator[_Payload | None]:
-        """Yield the payloads that may be the base of a question's next answer, the best one first: the last payload, if
-        its chain is short enough (`CHAIN`), and it is cached or at most `_NEAR` payloads after the first one; then
-        the first payload, or None if there is no payload yet.
+        """Yield the payloads that may be the base of a question's next answer, the best one first. The last payload
+        comes first, if its chain is short enough (`CHAIN`), and if it is cached or at most `_NEAR` payloads after
+        the first one. Then comes the first payload, or None if there is no payload yet.
         """
         last, first = known.last, known.first
         if last is not None and first is not None:

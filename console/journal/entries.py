@@ -109,8 +109,8 @@ def this_process(front_end: str) -> journal_lines.Origin:
 
 
 def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool:
-    """Return whether the process that wrote a record still runs, so that it may still write the outcome. elsewhere: the
-    result for a process on another host, of which this host does not know.
+    """Return whether the process that wrote a record still runs, so that it may still write the outcome. elsewhere:
+    the result for a process on another host, because this host can't see whether it runs.
     """
     if origin.host != socket.gethostname():
         return elsewhere

@@ -99,7 +99,7 @@ class Problems:
             self.more += 1
 
     def mended(self, line: journal_segments.Line) -> None:
-        """Remove the line before this one from the unreadable ones: an operator let kac end it."""
+        """Remove the line before this one from the unreadable lines, because an operator let kac end that line."""
         self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
@@ -389,8 +389,9 @@ class JournalFile:
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
-        """Yield the descriptor of the last segment, locked, and all segments. A new segment is created before if the
-        last one has `full` bytes or more (None: never). Raises JournalError if that fails, or the last line was cut.
+        """Yield the descriptor of the last segment, locked, and all segments. If the last segment has `full` bytes
+        or more, a new segment is created first; None for `full` means never. Raises JournalError if that fails,
+        or the last line was cut.
         """
         while True:
             with self._locked(write=True) as (descriptor, all_):
@@ -408,7 +409,7 @@ class JournalFile:
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
         """Yield the descriptor of the last segment, locked, and all segments as they are under the lock. Raises
-        JournalError if it can't be opened or locked.
+        JournalError if the segment can't be opened or locked.
         """
         while True:
             all_ = self._segments()

@@ -61,7 +61,7 @@ class Change(Struct, frozen=True):
     """The indexes of the requests that were sent, or were about to be sent."""
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
-    """Index of an edit of whose revert kac no longer reminds -> the reason."""
+    """Index of an edit -> the reason why kac no longer reminds operators to revert it."""
     undone: Mapping[int, journal_lines.Place] = field(default_factory=dict)
     """Index of an edit -> the place of the edit, in a later change, that reverted it."""
     alive: bool = False
@@ -125,8 +125,8 @@ class History(Struct, frozen=True):
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """Return the first change after `number` that may have changed a slot; None if there is none. Changes that were
-        reverted there, and reverts of changes after `number`, are skipped.
+        """Return the first change after `number` that may have changed a slot; None if there is none. A change whose
+        edit of the slot was reverted is skipped, and so is a revert of a change after `number`.
         """
         for change in self.changes.values():
             if change.number > number:
@@ -193,7 +193,7 @@ def latest_changes(
     at_work: Callable[[journal_lines.Origin], bool] = lambda _: False,
 ) -> Iterator[Change]:
     """Yield the changes of a journal, the latest first, equal to those that `history` makes. Only the notes of changes
-    that are still to come are kept in memory.
+    whose intent has not been reached yet are kept in memory.
 
     Args:
         records: the records of the journal, the last one first.

@@ -1,8 +1,8 @@
 """Collects the open changes and operations of a journal, which kac has to read when it starts. Pure.
 
 A change is open while the outcome of an edit is unknown, while a request has no outcome and no operator was told so, or
-while an edit is to be reverted at a certain time. Later changes of the same slots, and changes that revert it, are
-collected too, so that `history` has the same results for the collected changes as for the whole journal.
+while an edit is to be reverted at a certain time. Later changes of the slots of an open change, and changes that revert
+it, are collected too, so that `history` has the same results for the collected changes as for the whole journal.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Where = TypeVar("Where")
 """The position of a line in the journal, at which the line can be read again."""
 
 _STRAGGLES = timedelta(days=1)
-"""For how long an interrupted change is kept after an operator was told of it: a process on another host that was taken
-for dead may still write its records.
+"""How long an interrupted change is kept after an operator was told of it: its process may run on another host and
+still write its records.
 """
 PRUNE_EVERY = 2_000
 MOST_WORDS = 50
@@ -134,7 +134,9 @@ class OpenChanges(Generic[Where]):
 
 
 def _lasting(change: Change) -> Iterator[int]:
-    """Yield the indexes of applied edits that are to be reverted at a certain time, without closed ones and reverts."""
+    """Yield the indexes of applied edits that are to be reverted at a certain time. An edit that is itself a revert
+    is left out, and so is an edit of which kac no longer reminds operators (`Change.closed`).
+    """
     for place in change.in_state(State.APPLIED):
         entry = change.entries[place]
         if entry.until is not None and entry.staged.reverts is None and place not in change.closed:

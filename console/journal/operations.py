@@ -1,9 +1,10 @@
 """Operations in the journal: their lines, the operations that result from the lines, and the lease, which lets one
 process work on a cluster's operations at a time.
 
-Lines of an operation have its number in ``change``: ``operation`` (its beginning), ``step`` (a change of it is about to
-be sent, with the throttles that it sets), ``letters`` (a transaction of a redrive is committed), ``progress``,
-``asked`` (an operator's request, from any process) and ``ended``. The lease is a file next to the journal.
+Lines of an operation have its number in ``change``, and one of these kinds: ``operation`` (its beginning), ``step`` (a
+change of it is about to be sent, with the throttles that it sets), ``letters`` (a transaction of a redrive is
+committed), ``progress``, ``asked`` (an operator's request, from any process) and ``ended``. The lease is a file next to
+the journal.
 """
 
 from __future__ import annotations
@@ -163,8 +164,8 @@ class Holder(NamedTuple):
 class Lease:
     """The lease for working on a cluster's operations. journal: the path of the journal's first segment.
 
-    It ends if it is not renewed in time, or when its process ends, if that ran on this host. All calls raise OSError if
-    the file of the lease can't be read or written.
+    The lease ends if it is not renewed in time. If its process runs on this host, the lease also ends with the process.
+    All calls raise OSError if the file of the lease can't be read or written.
     """
 
     def __init__(self, journal: Path, mine: journal_lines.Origin) -> None:

@@ -67,8 +67,8 @@ class Segment(NamedTuple):
 
 
 def segments(first: Path) -> list[Segment]:
-    """Return the existing segments with their sizes. Raises OSError if they can't be read, also for anything but a
-    regular file, because reading it might block or never end.
+    """Return the existing segments with their sizes. Raises OSError if a segment can't be read, or is not a regular
+    file: to read another kind of file might block or never end.
     """
     numbers = [1] if first.exists() else []
     try:

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from console.operations.placement import Placement
 
 MOST_WORK = 6_000
-"""Maximum product of replicas and brokers for which cycles are searched: each search passes over all of them."""
+"""Maximum product of replicas and brokers for which cycles are searched, because each search looks at every move of
+a replica to another broker.
+"""
 MOST_CYCLES = 200
 """Maximum number of cycles that are cancelled."""
 _HUB = -1
@@ -26,15 +28,15 @@ _OUT_OF_RANGE = 1 << 62
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition after balancing, in the order of the placement. Not changed are partitions
-    that are moving or have no leader, and replicas on brokers that take no new replicas.
+    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that are
+    moving or have no leader are not changed, nor are replicas on brokers that take no new replicas.
     """
     return _Flow(placement).solved()
 
 
 class _Arc(NamedTuple):
-    """An arc of the graph: the move of a replica to another broker, of the partition at the index `place` of the
-    placement; or an arc from or to the hub, with -1 as `place`.
+    """An arc of the graph: the move of a replica to another broker, where `place` is the index of its partition in
+    the placement; or an arc from or to the hub, with -1 as `place`.
     """
 
     cost: int

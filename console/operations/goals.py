@@ -34,8 +34,8 @@ class Replace(Struct, frozen=True, tag="replace"):
 
 
 class Balance(Struct, frozen=True, tag="balance"):
-    """The goal that the numbers of replicas of brokers that take new replicas differ by at most one, as far as racks
-    allow it.
+    """The goal that brokers that take new replicas have almost equal numbers of replicas: the numbers differ by at
+    most one, as far as racks allow it.
     """
 
     def __str__(self) -> str:

@@ -155,17 +155,17 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Return the time within which a step should be done: twice the forecast time plus an hour, at the throttle in
-    bytes per second or else at 10 MB/s (`BYTES_PER_SECOND`).
+    """Return the time within which a step should be done: twice the forecast time plus an hour. throttle: bytes per
+    second; None for no throttle, for which the forecast assumes 10 MB/s (`BYTES_PER_SECOND`).
     """
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
 
 
 def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
-    """Yield elections for the partitions that the operation moved and that their preferred replica does not lead, at
-    most `MOST_ELECTIONS` for each partition. No election is yielded for a preferred replica that is down or out of
-    sync: the goal is reached without it, and the operation can't repair that replica.
+    """Yield an election for each partition that the operation moved and whose preferred replica does not lead it, at
+    most `MOST_ELECTIONS` times for a partition. No election is yielded for a preferred replica that is down or
+    out of sync: the goal is reached without it, and the operation can't repair that replica.
     """
     tries = Counter(place for step in operation.steps for place in step.elects)
     for topic, number in operation.moves():
@@ -304,7 +304,9 @@ def _waits(
 
 
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
-    """Return whether another tool's move of a partition prevents the goal."""
+    """Return whether another tool's move of a partition prevents the goal. replicas: the partition's replicas, as
+    that move has them.
+    """
     match operation.goal:
         case goals.Drain(brokers=brokers):
             return any(broker in replicas for broker in brokers)

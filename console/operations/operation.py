@@ -80,9 +80,9 @@ class Letters(Struct, frozen=True):
     Attributes:
         sent, stayed: the numbers of letters that this redrive and earlier ones of the same selection have sent, and
             have left in the dead-letter topic.
-        left: the number of offsets that they have not looked at.
+        left: the number of offsets that none of these redrives has looked at.
         came_back: the number of sent letters that are in the dead-letter topic again.
-        newer: the number of other letters that were added since the beginning.
+        newer: the number of other letters that were added since the redrive began.
         canary: a text on what became of the letter that was sent first; ``""`` until that is known.
     """
 
@@ -196,7 +196,9 @@ class Operation(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """The bytes that the operation's last move of each partition and replica copies."""
+        """The bytes that the operation copies. If it moves a partition or a replica several times, only the last
+        move counts.
+        """
         return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
 
     def owned(self) -> Owned:
@@ -232,9 +234,8 @@ def copied_bytes(
     places: Iterable[model_snapshot.TopicPartition],
     copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
-    """Return two numbers of bytes, over the new replicas of moving partitions and the running copies between
-    directories: those that were copied, and those that are still to be copied. A replica of unknown size counts as not
-    copied.
+    """Return the bytes that were copied, and the bytes that are still to be copied, over the new replicas of moving
+    partitions and the running copies between directories. A replica of unknown size counts as not copied.
 
     Args:
         places: the moving partitions.

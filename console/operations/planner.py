@@ -1,7 +1,7 @@
 """Plans the replicas of each partition for a goal: by racks, with the fewest bytes to copy. Pure.
 
 A replica that contradicts the goal is replaced at its position in the list; all others stay. A partition keeps its
-number of racks, as far as the brokers that accept new replicas are in as many. Among brokers that are equal in this,
+number of racks, unless the brokers that accept new replicas are in fewer racks. Among brokers that are equal in this,
 the planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas, then the
 fewest bytes.
 """

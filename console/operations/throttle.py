@@ -1,7 +1,7 @@
 """Edits for replication throttles: rates on brokers, and the lists of replicas on topics to which the rates apply.
 Pure.
 
-They are the same as those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the
+The edits are the same as those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the
 follower's list the new ones. Copies between a broker's directories have a separate rate (KIP-113), without a list.
 """
 

@@ -253,9 +253,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_who_logged_us_in(self, meant: Node) -> None:
-        """Send ApiVersions again after the login, with the id of the expected node: before the login, a broker of Kafka
-        4.4 does not refuse it even if it is another node. If the broker lacks this version of ApiVersions, don't
-        check, and set `meant` to None. Raises AnotherNode.
+        """Send ApiVersions again after the login, with the id of the expected node. This is needed because a broker
+        of Kafka 4.4 that is another node does not refuse such a request before the login. If the broker lacks
+        this version of ApiVersions, don't check, and set `meant` to None. Raises AnotherNode.
         """
         if self._versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES:
             await self._ask_versions_of(meant)
@@ -334,8 +334,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return answer
 
     def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
-        """Close the connection. Requests held back fail with KafkaConnectionError, as do requests without a response,
-        but `sent` stays False for them.
+        """Close the connection. Requests without a response, and requests held back, fail with KafkaConnectionError;
+        `sent` stays False for the requests held back.
         """
         closed = super().close(reason=reason, exc=exc)
         if self._renewal is not None:

@@ -15,7 +15,7 @@ E = TypeVar("E")
 Fields = Mapping[str, Any]
 """The content of a message: field name -> value. A structure within the message is again such a mapping."""
 Asked = Fields | Callable[[ModuleType], Any]
-"""The content of a request: its fields, of which those that the version lacks are ignored; or a function that makes the
+"""The content of a request: its fields (those that the version lacks are ignored), or a function that makes the
 request from kio's module of the version.
 """
 
@@ -115,8 +115,8 @@ def _made(entity: Any, value: Any, make: Callable[..., Any]) -> Any:
 def for_version(entity: type[E], /, **wanted: object) -> E:
     """Make an instance of a message class with these values, and drop the values whose field this version lacks.
 
-    Use it only for fields without which an older version still does what is wanted, such as whether to include
-    synonyms; check the version with `Link.require` for a field that matters.
+    Use it only for fields that an older version can do without, such as whether to include synonyms. For a field that
+    matters, check the version with `Link.require`.
     """
     known: Any = entity
     values = {name: value for name, value in wanted.items() if name in known.__dataclass_fields__}

@@ -1,7 +1,8 @@
 """Encoding and decoding of frames, without the length before them, for both sides of a connection.
 
 A client encodes request headers and payloads, and decodes response headers and bodies. A broker, here the embedded
-cluster, decodes the former and encodes the latter. KIP-482 defines the flexible versions.
+cluster, decodes request headers and payloads, and encodes response headers and bodies. KIP-482 defines the flexible
+versions.
 """
 
 from __future__ import annotations

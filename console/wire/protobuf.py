@@ -218,8 +218,9 @@ def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[i
     message's bytes.
 
     Confluent's format has indexes in zigzag encoding; older serializers for Python and .NET write them without zigzag.
-    Apicurio's format has a length-prefixed ``Ref`` message. These precede the message or are in a record header; in a
-    header Apicurio's format has only the name. A NotDecoded in place of a type says why that reading is impossible.
+    Apicurio's format has a length-prefixed ``Ref`` message. The indexes, or the ``Ref``, precede the message or are in
+    a record header; a header in Apicurio's format has only the name. A NotDecoded in place of a type says why that
+    reading is impossible.
     """
     data = payload if header is None else header
     if header is not None and _NAME.fullmatch(header):

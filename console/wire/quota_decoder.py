@@ -101,8 +101,8 @@ class _Names(dict[str | None, str | None]):
         return name
 
     def shared(self, names: Sequence[str | None]) -> Iterable[str | None]:
-        """Return the names, as shared objects if a sample of them has repetitions. Names of clients mostly have none,
-        and are returned unchanged.
+        """Return the names, as shared objects if a sample of them has repetitions. The names of clients mostly have
+        no repetitions, and are returned unchanged.
         """
         some = names[:_SAMPLE]
         if len(set(some)) == len(some) and self.keys().isdisjoint(some):
@@ -346,7 +346,7 @@ class _Decoder:
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys], *, exact: bool) -> re.Pattern[str]:
     """Return a regular expression that matches one entity of these layouts: two groups for each name, and one for the
-    values. Its alternative matches all remaining bytes.
+    values. If the bytes begin with an entity of another layout, it matches all remaining bytes, in its last group.
 
     Args:
         exact: whether the expression matches the values up to their last key. Otherwise it matches only their first

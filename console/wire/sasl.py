@@ -163,9 +163,9 @@ LEAST_MARGIN = 2.0
 end; it then closes the connection, and the request's outcome is unknown.
 """
 LEAST_SESSION = 2.0
-"""The least length of a usable session, in seconds. A shorter one comes from a token that is about to expire. The
-broker might read a request after its end, and brokers renew no session within the first second
-(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS).
+"""The least length of a usable session, in seconds. A shorter session comes from a token that is about to expire.
+The broker might read a request after the end of such a session, and brokers renew no session within the first
+second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS).
 """
 
 

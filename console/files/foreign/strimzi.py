@@ -251,8 +251,8 @@ _STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": conn
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
-    """Add a connector to `read`. Its label names the KafkaConnect, which kac takes as the name of the Connect
-    cluster.
+    """Add a connector to `read`. The label of the connector names its KafkaConnect, and kac takes this name as that
+    of the Connect cluster.
     """
     if spec is None:
         node.fail("spec is missing", "add it")
@@ -395,8 +395,8 @@ def strimzi_text(
 
     Args:
         title: a comment for the first line.
-        label: the value of the label `CLUSTER_LABEL` of topics and users; None for no label. For a connector it is its
-            Connect cluster.
+        label: the value of the label `CLUSTER_LABEL` of topics and users; None for no label. The label of a connector
+            is the name of its Connect cluster instead.
         unread: parts that were not read completely, which comments name.
         by_password: the users with a SCRAM-SHA-512 credential; None if unknown.
     """
