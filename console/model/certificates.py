@@ -10,7 +10,7 @@ from typing import NamedTuple
 from console.model.config import ConfigSet, text_in
 
 _ENDPOINT = re.compile(
-    r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]++):(?P<port>[0-9]{1,5})"
+    r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]*+):(?P<port>[0-9]{1,5})"
 )
 WITH_TLS = frozenset({"SSL", "SASL_SSL"})
 MONTH, WEEK = timedelta(days=30), timedelta(days=7)
@@ -74,8 +74,13 @@ def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
     of_controllers = _of_controllers(configs)
     for found in _ENDPOINT.finditer(text_in(configs, "advertised.listeners") or text_in(configs, "listeners")):
         port = int(found["port"])
-        if 0 < port < 65_536 and found["name"].upper() not in of_controllers:
+        if found["host"] and 0 < port < 65_536 and found["name"].upper() not in of_controllers:
             yield Listener(broker, found["host"].strip("[]"), port, found["name"])
+
+
+def listening(configs: ConfigSet) -> dict[str, int]:
+    """Return the port at which a broker listens, by the name of the listener in upper case."""
+    return {found["name"].upper(): int(found["port"]) for found in _ENDPOINT.finditer(text_in(configs, "listeners"))}
 
 
 def advertised_with_tls(broker: int, configs: ConfigSet) -> Iterator[Listener]:

@@ -33,12 +33,13 @@ MOST_KEPT = 10_000
 """Maximum number of a topic's records that are kept: the newest one of each key, for the keys with the newest records.
 """
 MOST_FLOWS = 100
-"""Maximum number of flows that are taken from heartbeats: those with the newest ones. Any client may write heartbeats.
+"""Maximum number of flows that are taken from heartbeats: those with the newest heartbeats. Any client may write
+heartbeats.
 """
 SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
     f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
 )
-_CLASSES = (SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS)
+MIRROR_CLASSES = (SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS)
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ class MirrorListing(NamedTuple):
 
 
 def mirror_topics(names: Iterable[str]) -> list[str]:
-    """Return the topics whose names are those of MirrorMaker's topics about flows to this cluster, sorted."""
+    """Return the topics that, by their names, are MirrorMaker's topics about flows to this cluster, sorted."""
     ends = (_COPIED_HEARTBEATS, _CHECKPOINTS)
     return sorted(each for each in names if each == HEARTBEATS or each.endswith(ends) or _SYNCS.fullmatch(each))
 
@@ -233,7 +234,7 @@ def mirror_connectors(
         for name in cluster.connectors:
             config = configs.get(connect.connector_resource(cluster.name, name))
             class_name = connect.value_of(config, connect.CLASS)
-            if found := next((each for each in _CLASSES if connect.is_class(each, class_name)), ""):
+            if found := next((each for each in MIRROR_CLASSES if connect.is_class(each, class_name)), ""):
                 source, target, place = (
                     connect.value_of(config, key)
                     for key in ("source.cluster.alias", "target.cluster.alias", "offset-syncs.topic.location")
@@ -336,8 +337,8 @@ def _beat(kept: Kept | None, at: datetime) -> Beat | None:
 
 
 def _seen_before(known: Flow | None, flow: Flow) -> Flow:
-    """Return a flow in which unchanged heartbeats are those of the previous read, with the time at which kac first saw
-    them.
+    """Return a flow in which each unchanged heartbeat is the one of the previous read, so that the time at which kac
+    first saw it is kept.
     """
     if known is None:
         return flow

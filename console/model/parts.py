@@ -61,7 +61,7 @@ class Part(StrEnum):
     GROUPS = "groups", About("groups", "group", is_watched=True, request="ListGroups")
     LAGS = "lags", About(by_members=True)
     GROUP_POSITIONS = "group_positions", About()
-    QUOTAS = "quotas", About(is_watched=True)
+    QUOTAS = "quotas", About(is_watched=True, request="DescribeClientQuotas")
     ACLS = "acls", About("ACLs", is_watched=True, request="DescribeAcls")
     SCRAM = "scram", About("SCRAM users", is_watched=True)
     TOKENS = "tokens", About("delegation tokens", request="DescribeDelegationToken, each minute")
@@ -69,7 +69,7 @@ class Part(StrEnum):
         "configs",
         About("configs", "entity", "entities", at_controllers=True, by_members=True, request="DescribeConfigs"),
     )
-    CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True)
+    CONNECT = "connect", About("Connect", "Connect cluster", is_watched=True, request="GET /connectors")
     CONNECTOR_OFFSETS = "connector_offsets", About("offsets of connectors", "connector")
     MIRRORS = "mirrors", About("mirrors", "topic")
     SCHEMAS = "schemas", About("schemas", "subject", is_watched=True)

@@ -21,6 +21,7 @@ from console.model.snapshot import Snapshot
 from console.plan import edits as do
 from console.plan import risk_rules as rules
 from console.plan.compile import predict
+from console.plan.limit_risks import contradictions
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.reversal import reversal
 from console.plan.risks import risk_needs, risks
@@ -434,6 +435,10 @@ def test_a_limit_below_the_connections_that_there_are(
         ({}, "group.min.session.timeout.ms", "2000000", "no session timeout is allowed"),
         ({}, "message.max.bytes", "9000000", "a batch that message.max.bytes=9,000,000 allows is refused above"),
         ({}, "message.max.bytes", "1048700", ""),
+        ({}, "message.max.bytes", "2000", ""),  # message-size-lowered says it
+        ({}, "transaction.max.timeout.ms", "30000", "producers with the usual transaction.timeout.ms"),
+        ({}, "transaction.max.timeout.ms", "60000", ""),
+        ({}, "socket.request.max.bytes", "1000000", "brokers close the connection at a request that usual producers"),
     ],
 )
 def test_settings_that_contradict_each_other(own: dict[str, str], key: str, value: str, words: str) -> None:
@@ -444,6 +449,8 @@ def test_settings_that_contradict_each_other(own: dict[str, str], key: str, valu
         "group.max.session.timeout.ms": "1800000",
         "message.max.bytes": "1048588",
         "log.segment.bytes": "1048576",
+        "transaction.max.timeout.ms": "900000",
+        "socket.request.max.bytes": "104857600",
         **own,
     }
     broker = config.broker_resource(1)
@@ -453,6 +460,24 @@ def test_settings_that_contradict_each_other(own: dict[str, str], key: str, valu
     found = judged(do.SetConfig(broker, key, value), snapshot=there)
     assert found.get(rules.SETTINGS_CONTRADICT, "").startswith(words)
     assert (rules.SETTINGS_CONTRADICT in found) is bool(words)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"replica.lag.time.max.ms": "30000", "replica.fetch.wait.max.ms": "10000"},
+        {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "500"},
+        {"group.min.session.timeout.ms": "2000000", "group.max.session.timeout.ms": "1800000"},
+        {"group.min.session.timeout.ms": "60000", "group.max.session.timeout.ms": "50000"},
+        {"message.max.bytes": "9000000", "log.segment.bytes": "1048576"},
+        {"transaction.max.timeout.ms": "1000"},
+    ],
+)
+def test_the_wanted_value_ends_a_contradiction(values: dict[str, str]) -> None:
+    (found,) = contradictions(samples.config_set(values, codes.STATIC_BROKER_CONFIG))
+    mended = {**values, found.key: str(found.wanted)}
+    left = contradictions(samples.config_set(mended, codes.STATIC_BROKER_CONFIG))
+    assert [each for each in left if not each.of_clients] == []
 
 
 def test_commits_that_are_kept_for_a_shorter_time_and_the_groups_that_lose_them() -> None:
