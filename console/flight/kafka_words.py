@@ -10,6 +10,9 @@ roundrobin sticky cooperative-sticky uniform simple Classic Consumer Share Strea
 PreparingRebalance CompletingRebalance Assigning Reconciling NotReady Unknown Ongoing PrepareCommit PrepareAbort
 CompleteCommit CompleteAbort PrepareEpochFence metadata.version kraft.version transaction.version group.version
 eligible.leader.replicas.version share.version streams.version delete compact producer uncompressed gzip snappy lz4
+MirrorSource MirrorSourceConnector MirrorCheckpoint MirrorCheckpointConnector MirrorHeartbeat
+MirrorHeartbeatConnector org.apache.kafka.connect.mirror.MirrorSourceConnector
+org.apache.kafka.connect.mirror.MirrorCheckpointConnector org.apache.kafka.connect.mirror.MirrorHeartbeatConnector
 zstd none CreateTime LogAppendTime true false read_committed read_uncommitted required requested
 """
 VALUES = frozenset(_VALUES.split())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import timedelta
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
+from console.lint import rule as lint_rule
+from console.lint.rule import NAMED, Found, Seen, rule
 from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
-from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
+from console.model.authorizer import ALLOW, DENY, AclIndex, pattern_of, within_whole
 from console.model.changes import ScramUser
 from console.model.codes import BROKER, AclResourceType
 from console.model.config import broker_resource
@@ -28,6 +30,8 @@ from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
 from console.plan.values import items_of
 
 _ANY = "*"
+_HIDDEN = re.compile(r"n[0-9a-f]{12}")
+"""A host in an anonymous record."""
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
 """Operations that should be allowed to named principals only."""
 _WRITES = frozenset({"WRITE", "CREATE"})
@@ -48,16 +52,23 @@ _OF_BROKERS = ("sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broke
     needs=(Part.ACLS, Part.VERSIONS),
     also=(Part.TOPICS,),
     source="security_authz",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
 def _nothing(seen: Seen) -> Iterator[Found]:
     ranges = host_ranges(seen.snapshot)
-    for acl in seen.snapshot.acls:
+    judged = [(acl, next(matching_nothing(acl, ranges=ranges), "")) for acl in seen.snapshot.acls]
+    others = {pattern_of(acl) for acl, why in judged if not why} if any(why for _, why in judged) else set()
+    for acl, why in judged:
         if not has_type(acl.principal):
             continue
-        if why := next(matching_nothing(acl, ranges=ranges), ""):
-            yield Found(acl, why, edits=(RemoveAcl(acl),))
-        elif why := _beginning_alone(acl, seen.snapshot):
-            yield Found(acl, why, advice="allow or deny it with the pattern type prefixed, if those are meant")
+        if why and not _HIDDEN.fullmatch(acl.host):
+            # Without any ACL, a resource may be open to everybody; no topic has a * in its name.
+            is_safe = pattern_of(acl) in others or (acl.resource_type.name == "TOPIC" and _ANY in acl.resource_name)
+            edits = (RemoveAcl(acl),) if is_safe else ()
+            yield Found(acl, why, edits=edits, advice="add the one that is meant, and remove it")
+        elif not why and (as_prefix := _beginning_alone(acl, seen.snapshot)):
+            yield Found(acl, as_prefix, advice="allow or deny it with the pattern type prefixed, if those are meant")
 
 
 def _beginning_alone(acl: Acl, snapshot: Snapshot) -> str:
@@ -83,7 +94,7 @@ def _beginning_alone(acl: Acl, snapshot: Snapshot) -> str:
     why="A single such ACL makes the authorizer fail at each decision about its resource",
     needs=(Part.ACLS,),
     source="StandardAuthorizerData.matchingAclResult",
-    stands_after=AT_ONCE,
+    stands_after=lint_rule.AT_ONCE,
 )
 def _untyped(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
@@ -224,7 +235,7 @@ def _mechanism_off(seen: Seen) -> Iterator[Found]:
     needs=(Part.TOKENS,),
     source="security_token_management",
     by_time=True,
-    stands_after=AT_ONCE,
+    stands_after=lint_rule.AT_ONCE,
 )
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
     now, period = round(seen.at.timestamp() * 1000), period_ms(seen.brokers, seen.snapshot.configs)
@@ -257,7 +268,7 @@ def _ending_tokens(seen: Seen) -> Iterator[Found]:
     needs=(Part.CERTIFICATES,),
     source="security_ssl",
     by_time=True,
-    stands_after=AT_ONCE,
+    stands_after=lint_rule.AT_ONCE,
 )
 def _ending_certificates(seen: Seen) -> Iterator[Found]:
     for each in sorted(seen.certificates or (), key=lambda each: each.ends):

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
-from console.lint.places import broker_values, on_brokers, set_on, whose, without_own
-from console.lint.rule import AT_ONCE, AT_WORK, Found, Seen, rule
+from console.lint import rule as lint_rule
+from console.lint.places import broker_values, has_own, on_brokers, set_on, whose, without_own
+from console.lint.rule import Found, Seen, rule
+from console.model import broker_keys, config
 from console.model.broker_matrix import BrokerRow, broker_matrix
-from console.model.certificates import client_protocols
-from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigEntry, broker_resource, number_in, text_in
+from console.model.certificates import advertised, client_protocols, listening
+from console.model.cluster import Topic
+from console.model.codes import BROKER, DYNAMIC_DEFAULT_BROKER_CONFIG, TOPIC
+from console.model.config import ConfigEntry, broker_resource, is_override, text_in
 from console.model.grouping import grouped
 from console.model.inheritance import AUTO_CREATE
-from console.model.numbers import first_few
+from console.model.nodes import address_of
+from console.model.numbers import first_few, long_number
 from console.model.parts import Part
 from console.model.releases import proven_release
 from console.model.severity import Certainty, Severity
-from console.plan.amounts import byte_count, duration
-from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
+from console.model.system_topics import may_be_of_application, system_topic
+from console.plan.amounts import byte_count
+from console.plan.edits import SetConfig
+from console.plan.limit_risks import KEYS, Contradiction, contradictions
+from console.plan.record_risks import TIME_LIMITS
 from console.plan.stale_throttles import LISTS, RATES, stale_throttles
 
 LEAST_BYTES, TIMES = 10 << 30, 4
 """A directory is out of proportion if it has at least this many bytes, and this many times the bytes of another
 directory."""
 _LONGEST_VALUE = 60
+_OF_TOPICS = frozenset(key.name for names in broker_keys.TOPIC_SYNONYMS.values() for key in names)
+"""The keys of brokers that topics inherit."""
+_REFUSES = frozenset(
+    {
+        "message.max.bytes",
+        "min.insync.replicas",
+        *(key.name for limit in TIME_LIMITS for key in broker_keys.TOPIC_SYNONYMS.get(limit, ())),
+    }
+)
+"""Those by which a leader refuses records that another one accepts."""
 _CONFIGS = (Part.CLUSTER, BROKER)
 
 
@@ -67,7 +85,7 @@ def _auto_create(seen: Seen) -> Iterator[Found]:
     why="The offsets' topic grows without end, and a broker that starts reads all of it before groups can work",
     needs=_CONFIGS,
     source="brokerconfigs_log.cleaner.enable",
-    stands_after=AT_ONCE,
+    stands_after=lint_rule.AT_ONCE,
 )
 def _no_cleaner(seen: Seen) -> Iterator[Found]:
     what = "nothing is compacted, the topics of coordinators neither: they grow, and are read whole at each start"
@@ -103,22 +121,86 @@ def _unverified(seen: Seen) -> Iterator[Found]:
     yield from _set_to(seen, "transaction.partition.verification.enable", "false", what, "true")
 
 
+def _contradicting(seen: Seen, *, of_clients: bool) -> Iterator[Found]:
+    """Yield the contradictions of brokers' values, and of those that topics set themselves.
+
+    Args:
+        of_clients: whether to yield those by which clients with usual values suffer, or the others.
+    """
+    of_brokers = grouped(
+        (each, broker)
+        for broker, configs in sorted(seen.of_brokers.items())
+        for each in contradictions(configs)
+        if each.of_clients is of_clients
+    )
+    for each, brokers in of_brokers.items():
+        yield from _of_brokers(seen, each, brokers)
+    for configs, topics in seen.sets:
+        for each in contradictions(configs):
+            # Coordinators and Kafka Streams set their topics' segments themselves, and no client writes such batches.
+            mine = filter(_is_of_users, topics if each.of_clients is of_clients else ())
+            for resource in (config.topic_resource(topic.name) for topic in mine):
+                if any(is_override(e, resource) for e in configs if e.name in KEYS):
+                    yield Found(resource, each.text, each.key, (SetConfig(resource, each.key, str(each.wanted)),))
+
+
+def _is_of_users(topic: Topic) -> bool:
+    return not (topic.internal or may_be_of_application(topic.name) or system_topic(topic.name))
+
+
+def _of_brokers(seen: Seen, found: Contradiction, brokers: list[int]) -> Iterator[Found]:
+    """Yield the findings for a contradiction of brokers: one of each if its file has to be changed, else one of all,
+    whose edits change the values where they are set. A broker's own value would hide later defaults and its file.
+    """
+    entries = {broker: seen.of_brokers[broker].get(found.key) for broker in brokers}
+    advice = f"set {found.key}={found.wanted} in its file, and restart it"
+    if any(
+        broker_keys.update_mode(BROKER, found.key, each) is broker_keys.UpdateMode.RESTART for each in entries.values()
+    ):
+        yield from (Found(broker_resource(broker), found.text, found.key, advice=advice) for broker in brokers)
+        return
+    own = [broker for broker in brokers if has_own(seen, broker, found.key)]
+    rest = [entry for broker, entry in entries.items() if broker not in own]
+    is_default = all(entry is not None and entry.source == DYNAMIC_DEFAULT_BROKER_CONFIG for entry in rest)
+    if rest and not is_default and len(brokers) < len(seen.brokers):
+        # A default of the cluster would also change the other brokers.
+        yield Found(whose(seen, brokers), found.text, found.key, advice=advice.replace("its file", "the file of each"))
+        return
+    edits = [SetConfig(broker_resource(broker), found.key, str(found.wanted)) for broker in own]
+    if rest:
+        edits.append(SetConfig(config.CLUSTER_DEFAULT, found.key, str(found.wanted)))
+    yield Found(whose(seen, brokers), found.text, found.key, tuple(edits))
+
+
 @rule(
-    name="lag-time-short",
+    name="settings-contradict",
     severity=Severity.WARNING,
     certainty=Certainty.LIKELY,
-    title="replicas that leave the ISR after a few fetches",
-    why="A pause of a second makes partitions under-replicated, and producers with acks=all wait or fail",
+    title="two settings of a broker or a topic that contradict each other",
+    why="Replicas leave ISRs, brokers are fenced, or records are refused, without a fault of any host",
     needs=_CONFIGS,
-    source="brokerconfigs_replica.lag.time.max.ms",
+    also=(Part.TOPICS,),
+    source="brokerconfigs",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
-def _short_lag_time(seen: Seen) -> Iterator[Found]:
-    for broker, configs in sorted(seen.of_brokers.items()):
-        lag, wait = number_in(configs, LAG_TIME), number_in(configs, FETCH_WAIT)
-        if lag is not None and wait is not None and is_lag_time_short(lag, wait):
-            what = f"{LAG_TIME} is {duration(lag)}, and a fetch may wait for {duration(wait)} ({FETCH_WAIT})"
-            advice = f"set {LAG_TIME}=30000 in its file"
-            yield Found(broker_resource(broker), what, LAG_TIME, advice=advice)
+def _contradictions(seen: Seen) -> Iterator[Found]:
+    return _contradicting(seen, of_clients=False)
+
+
+@rule(
+    name="limit-below-usual",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a limit that clients with their usual settings do not keep",
+    why="Brokers refuse such clients; the clients may have other settings on purpose",
+    needs=_CONFIGS,
+    also=(Part.TOPICS,),
+    source="brokerconfigs",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+)
+def _limits(seen: Seen) -> Iterator[Found]:
+    return _contradicting(seen, of_clients=True)
 
 
 @rule(
@@ -162,6 +244,38 @@ def _plain_next_to_login(seen: Seen) -> Iterator[Found]:
 
 
 @rule(
+    name="advertised-port-odd",
+    severity=Severity.HIGH,
+    certainty=Certainty.POSSIBLE,
+    title="a broker that advertises another port than it listens at, unlike the other brokers",
+    why="Clients of the listener learn the address from any broker, and can't reach what this one leads",
+    needs=_CONFIGS,
+    source="brokerconfigs_advertised.listeners",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
+)
+def _other_port(seen: Seen) -> Iterator[Found]:
+    to_kac = set(map(address_of, seen.brokers))  # kac knows whether it reaches these
+    ports = {broker: listening(configs) for broker, configs in seen.of_brokers.items()}
+    of_names = grouped(
+        (each.name.upper(), each)
+        for broker, configs in sorted(seen.of_brokers.items())
+        for each in advertised(broker, configs)
+        if ports[broker].get(each.name.upper())
+    )
+    for name, listeners in of_names.items():
+        # With two brokers, either may be the odd one. Behind a proxy or a node port, all of them differ.
+        odd = [each for each in listeners if each.port != ports[each.broker][name] and each.address not in to_kac]
+        for each in odd if len(odd) * 2 < len(listeners) else ():
+            what = (
+                f"listener {each.name} advertises {each.address}, and listens at port {ports[each.broker][name]}; the "
+                "other brokers advertise the port at which they listen"
+            )
+            advice = "correct advertised.listeners in its file, and restart it; unless a proxy of its own forwards"
+            yield Found(broker_resource(each.broker), what, "advertised.listeners", advice=advice)
+
+
+@rule(
     name="login-without-authorizer",
     severity=Severity.WARNING,
     certainty=Certainty.LIKELY,
@@ -198,13 +312,52 @@ def _login_without_rights(seen: Seen) -> Iterator[Found]:
     source="brokerconfigs",
 )
 def _differing(seen: Seen) -> Iterator[Found]:
+    return (each for row in _odd_rows(seen) if row.key not in _OF_TOPICS for each in _odd(row))
+
+
+@rule(
+    name="topic-default-differs",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a broker whose value of a topics' setting differs from that of most brokers of its release",
+    why="A topic that inherits the value has another limit in the partitions that this broker leads",
+    needs=(*_CONFIGS, Part.VERSIONS),
+    source="topicconfigs",
+    stands_after=lint_rule.SETTLED,
+)
+def _of_other_topics(seen: Seen) -> Iterator[Found]:
+    for row in _odd_rows(seen):
+        for each in _odd(row) if row.key in _OF_TOPICS and not _are_same(seen, row) else ():
+            yield each._replace(hurts=row.key in _REFUSES)
+
+
+def _are_same(seen: Seen, row: BrokerRow) -> bool:
+    """Return whether the brokers give topics the same limit, by keys in different units."""
+    names = next(names for names in broker_keys.TOPIC_SYNONYMS.values() if row.key in {key.name for key in names})
+    limits = {_in_effect(seen.of_brokers[broker], names) for broker in row.values}
+    return len(limits) == 1 and None not in limits
+
+
+def _in_effect(configs: config.ConfigSet, names: Iterable[broker_keys.BrokerKey]) -> int | None:
+    """Return the number that topics inherit from a broker by these keys, in the topics' unit; None if it is unknown."""
+    layers = broker_keys.layers_of(configs)
+    known = [
+        (broker_keys.PRECEDENCE.index(each.source), number * key.factor)
+        for key in names
+        for each in layers(key.name)
+        if (number := long_number(each.value)) is not None
+    ]
+    # A stronger source beats a stronger name; of one source, the first name counts.
+    return min(known, key=itemgetter(0))[1] if known else None
+
+
+def _odd_rows(seen: Seen) -> Iterator[BrokerRow]:
+    """Yield the keys in which fewer than half of the brokers differ from the others."""
     sets = seen.of_brokers
     # With two brokers, either may be the odd one. Brokers of different releases differ in their defaults.
     if len(sets) < 3 or len(sets) < len(seen.brokers) or len(_releases(seen)) > 1:
         return
-    for row in broker_matrix(sets):
-        if len(row.odd) * 2 < len(sets):
-            yield from _odd(row)
+    yield from (row for row in broker_matrix(sets) if len(row.odd) * 2 < len(sets))
 
 
 def _odd(row: BrokerRow) -> Iterator[Found]:
@@ -299,7 +452,7 @@ def _uneven_dirs(seen: Seen) -> Iterator[Found]:
     why="A broker that comes back can't catch up faster than the throttle, and stays out of sync for hours",
     needs=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
     source="rep-throttle",
-    stands_after=AT_WORK,
+    stands_after=lint_rule.AT_WORK,
 )
 def _leftover_throttles(seen: Seen) -> Iterator[Found]:
     # Report throttles of topics first: their lists of replicas show which replicas are slow.

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.lint import rule as lint_rule
+from console.lint.replicas import may_be_held
 from console.lint.rule import NAMED, Found, Seen, rule
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet, is_override
 from console.model.connect import ConnectCluster, Connector, ConnectTarget, connector_resource
 from console.model.grouping import grouped
+from console.model.mirror import MIRROR_CLASSES
 from console.model.numbers import first_few, long_number, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -41,8 +44,11 @@ def _sinks(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
     title="a sink that tolerates all errors and has no topic for dead letters",
     why="A record that the sink can't convert or deliver is lost, and the connector is still RUNNING",
     needs=(Part.CONNECT,),
+    also=(Part.CONFIGS,),
     since="2.0",
     source="KIP-298",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
 )
 def _tolerates_all(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
@@ -53,7 +59,31 @@ def _tolerates_all(seen: Seen) -> Iterator[Found]:
             ": only the worker's log has them" if is_logged else ", and nothing keeps them"
         )
         advice = f"set {connect.DEAD_LETTERS} to a topic for them, or {connect.TOLERANCE}=none to stop at the first one"
-        yield Found(resource, what, connect.TOLERANCE, advice=advice)
+        yield Found(resource, what, connect.TOLERANCE, advice=advice, hurts=not is_logged)
+
+
+@rule(
+    name="connector-without-tasks",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a connector that runs without a task",
+    why="Tasks copy the records: the connector is RUNNING, and copies nothing",
+    needs=(Part.CONNECT,),
+    also=(Part.CONFIGS,),
+    source="connect_running",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
+)
+def _without_tasks(seen: Seen) -> Iterator[Found]:
+    for resource, each, config in _connectors(seen):
+        if each.state != connect.RUNNING or each.tasks:
+            continue
+        # MirrorMaker's connectors have no task as long as no topic and no group is to be copied.
+        named = connect.value_of(config, connect.CLASS)
+        if not any(connect.is_class(mirror, named) for mirror in MIRROR_CLASSES):
+            what = "it is RUNNING, and has no task: it copies nothing"
+            advice = "look at its worker's log: for a source, whether it finds what it is to read; then restart it"
+            yield Found(resource, what, command=("restart", "connector", resource.name), advice=advice)
 
 
 @rule(
@@ -87,13 +117,18 @@ def _idle_tasks(seen: Seen) -> Iterator[Found]:
     title="a sink whose topic for dead letters does not exist",
     why="Workers create it when a task starts, so it was deleted later, or they may not create it",
     needs=(Part.CONNECT, Part.TOPICS),
+    also=(Part.CONFIGS, Part.LOG_DIRS),
     since="2.0",
     source="KIP-298",
 )
 def _no_dead_letter_topic(seen: Seen) -> Iterator[Found]:
-    for resource, _, config in _sinks(seen):
+    for resource, each, config in _sinks(seen):
         topic = connect.value_of(config, connect.DEAD_LETTERS)
-        if topic and topic not in seen.topics and connect.value_of(config, connect.TOLERANCE) == "all":
+        if not each.tasks or not topic or connect.value_of(config, "admin.override.bootstrap.servers"):
+            continue  # no task has made it yet, or it is in another cluster
+        if connect.value_of(config, connect.TOLERANCE) == "all" and not (
+            topic in seen.topics or may_be_held(seen.snapshot, topic)
+        ):
             what = f"its dead letters go to {topic}, which is not there: its next one fails, or makes it by default"
             advice = f"create topic {topic}; a restart of the connector also does, if it may"
             yield Found(resource, what, connect.DEAD_LETTERS, advice=advice)

@@ -124,13 +124,14 @@ def set_on(
     """
     if update_mode(codes.BROKER, key, entry) is not UpdateMode.CLUSTER_WIDE:
         return (), f"set {key}={value} in the brokers' files, and restart them in turn"
-    own = [broker for broker in brokers if _has_own(seen, broker, key)]
+    own = [broker for broker in brokers if has_own(seen, broker, key)]
     edits = [SetConfig(config.broker_resource(broker), key, value) for broker in own]
     if len(own) < len(brokers):
         edits.append(SetConfig(config.CLUSTER_DEFAULT, key, value))
     return tuple(edits), ""
 
 
-def _has_own(seen: Seen, broker: int, key: str) -> bool:
+def has_own(seen: Seen, broker: int, key: str) -> bool:
+    """Return whether a broker has a dynamic value of a key that hides the cluster's default."""
     entry = seen.of_brokers[broker].get(key)
     return entry is not None and config.is_override(entry, config.broker_resource(broker))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from console.lint.places import broker_values, on_brokers, whose
-from console.lint.rule import Found, Seen, rule
+from console.lint.rule import AFTER_ITS_CHANGE, Found, Seen, rule
+from console.model.authorizer import address_as_compared
 from console.model.codes import BROKER
-from console.model.config import ConfigSet
+from console.model.config import ConfigSet, text_in
 from console.model.numbers import long_number
 from console.model.parts import Part
-from console.model.quota import BY_KEY, REQUEST_PERCENTAGE
+from console.model.quota import BY_KEY, REQUEST_PERCENTAGE, QuotaEntity, QuotaValues
 from console.model.severity import Certainty, Severity
 from console.plan import limit_risks
 from console.plan.amounts import quota
@@ -18,6 +19,8 @@ from console.plan.edits import UnsetQuota
 
 UNREACHED = 10_000_000_000
 """Bytes per second that no broker reaches (80 Gbit/s): a higher limit has no effect."""
+UNLIMITED = (1 << 31) - 1
+"""Kafka's default of max.connections.per.ip, which limits nothing."""
 
 
 def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
@@ -44,6 +47,8 @@ def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
     why="Brokers delay each answer so long that clients give up",
     needs=(Part.QUOTAS,),
     source="design_quotas",
+    stands_after=AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
 def _near_zero(seen: Seen) -> Iterator[Found]:
     def judge(key: str, value: float) -> str:
@@ -51,7 +56,19 @@ def _near_zero(seen: Seen) -> Iterator[Found]:
             return ""
         return f"{key} is {value:,.10g}: those that it holds for are as good as shut out"
 
-    return _wrong(seen, judge)
+    for found in _wrong(seen, judge):
+        yield found._replace(hurts=_shuts_all_out(found, seen.snapshot.quotas))
+
+
+def _shuts_all_out(found: Found, quotas: Mapping[QuotaEntity, QuotaValues]) -> bool:
+    """Return whether a quota near zero holds for all clients. A quota of one client may shut it out on purpose; so may
+    a default next to clients' own quotas, and another default may beat it. A low limit of other work than reads and
+    writes is a policy.
+    """
+    entity, key = found.subject, found.key
+    if not isinstance(entity, QuotaEntity) or not BY_KEY[key].is_byte_rate:
+        return False
+    return all(part.name is None for part in entity.parts) and sum(key in values for values in quotas.values()) == 1
 
 
 @rule(
@@ -93,15 +110,35 @@ def _threads(configs: ConfigSet) -> int | None:
     source="brokerconfigs_max.connections.per.ip",
 )
 def _few_connections(seen: Seen) -> Iterator[Found]:
-    used = limit_risks.used_connections(seen.topics, seen.snapshot.groups.values())
-    for value, brokers, _entry in broker_values(seen, limit_risks.BY_ADDRESS):
-        limit = long_number(value)
-        hosts = ((count, broker, host) for broker in brokers for host, count in used.get(broker, {}).items() if host)
+    limits = [
+        (limit, brokers)
+        for value, brokers, _entry in broker_values(seen, limit_risks.BY_ADDRESS)
+        if (limit := long_number(value)) is not None and limit < UNLIMITED
+    ]
+    used = limit_risks.used_connections(seen.topics, seen.snapshot.groups.values()) if limits else {}
+    for limit, brokers in limits:
+        hosts = (
+            (count, broker, host)
+            for broker in brokers
+            if (own := _own_limits(seen.of_brokers[broker])) is not None
+            for host, count in used.get(broker, {}).items()
+            if host and address_as_compared(host) not in own
+        )
         members, broker, host = max(hosts, default=(0, -1, ""))
-        if limit is not None and limit < members:
+        if limit < members:
             what = (
                 f"{limit_risks.BY_ADDRESS}={limit} on {on_brokers(seen, brokers)}, and {members:,} members of groups "
                 f"on {host} need broker {broker}"
             )
             advice = f"allow twice as many as there are: {2 * members}"
             yield Found(whose(seen, brokers), what, limit_risks.BY_ADDRESS, advice=advice)
+
+
+def _own_limits(configs: ConfigSet) -> frozenset[str] | None:
+    """Return the addresses that have a limit of their own on a broker; None if it names hosts, whose addresses only the
+    broker knows.
+    """
+    text = text_in(configs, "max.connections.per.ip.overrides")
+    hosts = (each.strip().rpartition(":")[0].strip("[]") for each in text.split(",") if each.strip())
+    known = {address_as_compared(each) for each in hosts}
+    return None if None in known else frozenset(each for each in known if each is not None)

@@ -4,10 +4,12 @@ since many topics share one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import le, lt
 
+from console.lint import rule as lint_rule
 from console.lint.places import Place, places
 from console.lint.rule import Found, Seen, rule
 from console.model import config
@@ -17,7 +19,7 @@ from console.model.codes import BROKER, TOPIC
 from console.model.numbers import LONG_MAX, long_number, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
-from console.model.system_topics import COMPACT, SystemTopic, may_be_of_application, system_topic
+from console.model.system_topics import COMPACT, REMOTE_LOG_METADATA, SystemTopic, may_be_of_application, system_topic
 from console.model.topic_analysis import TopicAnalysis
 from console.plan import topic_risks
 from console.plan.amounts import byte_count, duration
@@ -30,7 +32,11 @@ LEAST_SEGMENT_MS = 60_000
 """Minimum milliseconds for segment.ms: a log that begins segments more often than once a minute soon has more files
 than a broker may open.
 """
+_MADE_COMPACT = re.compile(r".+-(KSTREAM-(AGGREGATE|REDUCE)|KTABLE-[A-Z-]+)-STATE-STORE-[0-9]+-changelog")
+"""Changelogs that Kafka Streams always compacts, by the names that it makes. It sets those of stores that keep
+duplicates, as the stores of joins, to ``delete`` itself, and a user may give such a store any name."""
 REQUEST = "socket.request.max.bytes"
+CHECKS, _TIERED = "log.retention.check.interval.ms", "remote.storage.enable"
 _RAISE = "set it higher where it is set"
 _CONFIGS = (Part.CLUSTER, Part.TOPICS, TOPIC)
 
@@ -152,8 +158,9 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
         limit, segment = topic_risks.kept(configs).size, config.number_in(configs, SEGMENT_BYTES) or 0
         alike = place.is_topic or _inherit(seen, place.topics, SEGMENT_BYTES)
         key = SEGMENT_BYTES if place.is_topic else TOPIC_SYNONYMS[SEGMENT_BYTES][0].name
-        # Brokers refuse segments of less than 1 MiB since Kafka 4.0.
-        edits = (SetConfig(place.resource, key, str(limit)),) if alike and limit >= topic_risks.TINY_BYTES else ()
+        # Brokers refuse segments of less than 1 MiB since Kafka 4.0, and batches that are larger than a segment.
+        least = max(topic_risks.TINY_BYTES, _largest_batch(seen, place.topics))
+        edits = (SetConfig(place.resource, key, str(limit)),) if alike and limit >= least else ()
         what = (
             f"a partition keeps up to {byte_count(limit + segment)}, not {byte_count(limit)} ({topic_risks.BY_SIZE}): "
             f"only whole segments are deleted, and one has {byte_count(segment)} ({SEGMENT_BYTES})"
@@ -161,25 +168,57 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, key, edits)
 
 
+def _largest_batch(seen: Seen, topics: Iterable[Topic]) -> int:
+    """Return the bytes of the largest batch that these topics take."""
+    names = {topic.name for topic in topics}
+    sets = (configs for configs, mine in seen.sets if any(topic.name in names for topic in mine))
+    return max((topic_risks.config_number(each, topic_risks.MESSAGE_SIZE, 0) for each in sets), default=0)
+
+
 @rule(
     name="retention-tiny",
     severity=Severity.HIGH,
     certainty=Certainty.LIKELY,
-    title="a retention of less than five minutes, which operators set to empty a topic",
+    title="a retention that ends before a broker's next look, which operators set to empty a topic",
     why="A reader that restarts loses records; often the value was temporary, and was never changed back",
-    needs=_CONFIGS,
+    needs=(*_CONFIGS, BROKER),
     source="brokerconfigs_log.retention.check.interval.ms",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
 def _tiny(seen: Seen) -> Iterator[Found]:
+    looks = (number for configs in seen.of_brokers.values() if (number := config.number_in(configs, CHECKS)))
+    least = min((topic_risks.TINY_MS, *looks))  # with more frequent looks, a short retention is rather meant
+
     def is_tiny(configs: config.ConfigSet) -> bool:
         limit = topic_risks.kept(configs)
-        return limit.deletes and limit.ms < topic_risks.TINY_MS
+        return limit.deletes and limit.ms < least
 
     for place in _where(seen, topic_risks.BY_TIME, is_tiny):
         limit = topic_risks.kept(seen.snapshot.configs[config.topic_resource(place.topics[0].name)]).ms
         what = f"records are deleted after {duration(limit)} ({topic_risks.BY_TIME}), at each look of the brokers"
         edits = _back(seen, place, topic_risks.BY_TIME, lambda ms: ms < 0 or ms >= topic_risks.TINY_MS)
         yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
+
+
+@rule(
+    name="retention-without-delete",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a retention of a topic that is only compacted, so that it deletes nothing",
+    why="Compaction keeps the newest record of each key for ever, however old it is",
+    needs=_CONFIGS,
+    source="topicconfigs_cleanup.policy",
+    stands_after=lint_rule.SETTLED,
+)
+def _no_effect(seen: Seen) -> Iterator[Found]:
+    for key in (topic_risks.BY_TIME, topic_risks.BY_SIZE):
+        for place in _where(seen, key, lambda configs: _policy(configs) == {COMPACT}):
+            value = long_number(place.value)
+            if place.is_topic and value is not None and value >= 0 and system_topic(place.topics[0].name) is None:
+                what = f"{key}={value} deletes nothing: {topic_risks.POLICY} is {COMPACT}, without delete"
+                advice = f"set {topic_risks.POLICY}=compact,delete if old keys are to go, else remove {key}"
+                yield Found(place.resource, what, key, advice=advice)
 
 
 # -- compaction --------------------------------------------------------------------------------------------------------
@@ -193,6 +232,8 @@ def _tiny(seen: Seen) -> Iterator[Found]:
     why="It keeps every version of each key, and grows for ever",
     needs=_CONFIGS,
     source="topicconfigs_min.cleanable.dirty.ratio",
+    stands_after=lint_rule.AT_WORK,
+    is_lasting=True,
 )
 def _never_compacted(seen: Seen) -> Iterator[Found]:
     def never(configs: config.ConfigSet) -> bool:
@@ -218,6 +259,8 @@ def _never_compacted(seen: Seen) -> Iterator[Found]:
     why="The latest value of a key is lost when it is old, although the topic is compacted",
     needs=_CONFIGS,
     source="topicconfigs_min.compaction.lag.ms",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
 )
 def _compacted_too_late(seen: Seen) -> Iterator[Found]:
     def too_late(configs: config.ConfigSet) -> bool:
@@ -314,9 +357,11 @@ def _above_request(seen: Seen) -> Iterator[Found]:
     needs=(*_CONFIGS, BROKER),
     since="3.6",
     source="brokerconfigs_remote.log.storage.system.enable",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
 )
 def _not_remote(seen: Seen) -> Iterator[Found]:
-    key, of_broker = "remote.storage.enable", "remote.log.storage.system.enable"
+    key, of_broker = _TIERED, "remote.log.storage.system.enable"
     off = [
         broker for broker, configs in seen.of_brokers.items() if config.text_in(configs, of_broker).lower() == "false"
     ]
@@ -407,18 +452,41 @@ def _ahead(seen: Seen) -> Iterator[Found]:
 # -- topics of other software ------------------------------------------------------------------------------------------
 
 
-def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
+def _longest_remote(seen: Seen) -> int:
+    """Return the longest retention of a tiered topic in ms, `topic_risks.FOREVER` for an unlimited one; -1 without such
+    a topic.
+    """
+    tiered = (configs for configs, _ in seen.sets if config.text_in(configs, _TIERED).lower() == "true")
+    return max((topic_risks.kept(configs).ms for configs in tiered), default=-1)
+
+
+def _of_owner(
+    topic: Topic,
+    owner: SystemTopic,
+    policy: frozenset[str],
+    *,
+    limits: tuple[int, int],
+    outlives: int,
+) -> Iterator[Found]:
+    """Yield the findings on a topic of a system.
+
+    Args:
+        limits: its retention in ms and in bytes.
+        outlives: the retention in ms that a longer one keeps all that the owner needs.
+    """
     resource = config.topic_resource(topic.name)
     # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them
     # up.
     may_delete = may_be_of_application(topic.name)
+    if may_delete and owner.policy == COMPACT and _MADE_COMPACT.fullmatch(topic.name) is None:
+        return
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
         now = ",".join(sorted(policy))
         what = f"{topic_risks.POLICY} is {now}, and it belongs to {owner.owner}, which needs {COMPACT}: {owner.lost}"
         yield Found(resource, what, topic_risks.POLICY, (SetConfig(resource, topic_risks.POLICY, COMPACT),))
     elif owner.keeps and "delete" in policy:
         for key, limit in zip((topic_risks.BY_TIME, topic_risks.BY_SIZE), limits, strict=True):
-            if limit <= LONG_MAX:
+            if limit <= LONG_MAX and not (key == topic_risks.BY_TIME and limit > outlives):
                 what = f"{key} is {limit}, and it belongs to {owner.owner}: what is older goes, and {owner.lost}"
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
@@ -431,15 +499,18 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
     why="Offsets, transactions, connectors or schemas vanish after the retention",
     needs=_CONFIGS,
     source="GroupCoordinatorService.groupMetadataTopicConfigs",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
 def _owned_wrongly(seen: Seen) -> Iterator[Found]:
-    # Any topic may be called GROUP-changelog, so check that the group is one of Kafka Streams.
-    applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
     for configs, topics in seen.sets:
         policy, limit = _policy(configs), topic_risks.kept(configs)
         if not policy:
             continue
+        text = ",".join(sorted(policy))
         for topic in topics:
-            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
+            owner = system_topic(topic.name, len(topic.partitions), text)
             if owner is not None:
-                yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
+                # Its records describe segments of tiered topics, which go first.
+                outlives = _longest_remote(seen) if topic.name == REMOTE_LOG_METADATA else LONG_MAX
+                yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size), outlives=outlives)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
+from console.lint import rule as lint_rule
 from console.lint.places import Place, broker_values, on_brokers, places, whose
-from console.lint.rule import NAMED, SETTLED, Found, Seen, rule
+from console.lint.rule import NAMED, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, AclResourceType
@@ -77,6 +78,8 @@ def _single(seen: Seen) -> Iterator[Found]:
     why="While its broker is away, no group and no transaction of a partition works; a lost disk loses them",
     needs=_PLACED,
     source="brokerconfigs_offsets.topic.replication.factor",
+    stands_after=lint_rule.SETTLED,
+    is_lasting=True,
 )
 def _single_coordinators(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
@@ -84,7 +87,8 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
         topic = seen.topics.get(name)
         if topic is not None and brokers > 1 and topic.replication == 1:
             count = str(min(SPREAD, brokers))
-            what = f"its {plural(len(topic.partitions), 'partition')} have one replica each, on {brokers} brokers"
+            have = plural(len(topic.partitions), "partition has", "partitions have")
+            what = f"its {have} one replica each, on {brokers} brokers"
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
 
 
@@ -118,7 +122,7 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
     needs=(Part.CLUSTER, Part.TOPICS, BROKER, Part.LOG_DIRS),
     also=(Part.ACLS, Part.GROUPS),
     source="brokerconfigs_transaction.state.log.replication.factor",
-    stands_after=SETTLED,
+    stands_after=lint_rule.SETTLED,
 )
 def _not_made(seen: Seen) -> Iterator[Found]:
     """Yield findings for coordinators' topics that brokers can't create, and for those that they will create with too
@@ -127,7 +131,7 @@ def _not_made(seen: Seen) -> Iterator[Found]:
     """
     alive = [broker.id for broker in seen.brokers if not broker.fenced]
     for name, key in _FACTORS.items():
-        if name in seen.snapshot.topics or _may_be_held(seen.snapshot, name):
+        if name in seen.snapshot.topics or may_be_held(seen.snapshot, name):
             continue
         factor, least = _least(seen, alive, key), _least(seen, alive, _IN_SYNC[name]) if name in _IN_SYNC else 0
         whom, severity = _needed(seen, name, key)
@@ -146,9 +150,9 @@ def _not_made(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(name), what, advice=advice, severity=Severity.WARNING)
 
 
-def _may_be_held(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a broker has, or may have, replicas of a topic that Metadata does not list: Metadata omits topics
-    that the principal may not describe, log directories do not.
+def may_be_held(snapshot: Snapshot, topic: str) -> bool:
+    """Return whether a broker has, or may have, replicas of a topic: Metadata omits topics that the client may not
+    describe, and log directories do not.
     """
     answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
     return not answered or any(topic in log_dir.sizes for log_dir in answered)
@@ -190,12 +194,16 @@ def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
 )
 def _unequal(seen: Seen) -> Iterator[Found]:
     for name, topic in seen.topics.items():
-        counts = [len(partition.replicas) for partition in topic.partitions]
-        if len(set(counts)) > 1:
+        found = [len(partition.replicas) for partition in topic.partitions]
+        if len(set(found)) > 1:
+            counts = Counter(found)
             least, most = min(counts), max(counts)
-            few = plural(counts.count(least), "partition has", "partitions have")
+            usual = max(counts, key=lambda each: (counts[each], each))
+            few = plural(counts[least], "partition has", "partitions have")
             what = f"{few} {least} replicas, others {most}"
-            yield Found(topic_resource(name), what, command=("replication", "topic", name, str(most)))
+            # A tool that was stopped leaves the replicas that it added: the others need no more because of these.
+            wanted = usual if usual >= SPREAD else most
+            yield Found(topic_resource(name), what, command=("replication", "topic", name, str(wanted)))
 
 
 # -- replicas in sync --------------------------------------------------------------------------------------------------
@@ -384,7 +392,7 @@ def _some_racks(seen: Seen) -> Iterator[Found]:
     why="Kafka moves nothing by itself: the broker takes no load of existing topics",
     needs=_PLACED,
     source="basic_ops_cluster_expansion",
-    stands_after=SETTLED,
+    stands_after=lint_rule.SETTLED,
 )
 def _empty_brokers(seen: Seen) -> Iterator[Found]:
     holding: set[int] = set()

@@ -29,6 +29,8 @@ AT_WORK = timedelta(seconds=60)
 """The time within which a tool should remove throttles after its moves, or begin the moves after it set throttles."""
 AT_ONCE = timedelta(0)
 """No waiting time, for a state that no tool's unfinished work produces."""
+AFTER_ITS_CHANGE = timedelta(hours=1)
+"""The time for which the change that made a finding is a row of its own, as it has a risk (`changed-lately`)."""
 NAMED = 3
 """Maximum number of entities that a line names; further ones are counted."""
 
@@ -69,6 +71,8 @@ class Found(NamedTuple):
     """The time at which the problem began, UTC; None if the state does not show it."""
     whose: str = ""
     """The owner of a subject that no pane shows under its name, such as a token; ``""`` for other subjects."""
+    hurts: bool = True
+    """Whether the defect can be a cause in Now. False if it does no harm yet, or was probably made on purpose."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -98,10 +102,12 @@ class Rule(Struct, frozen=True, kw_only=True):
     by_time: bool = False
     """Whether findings depend on the present time or on the time of a read, besides the parts that the rule reads."""
     stands_after: timedelta | None = None
-    """The time after which a finding that began while kac watched becomes a cause in the pane *Now*, at least a
-    warning; until then an operator may still be at work. Zero: immediately, for a state that no unfinished work
-    produces. None: *Now* only counts such findings. Set only for rules whose certainty is CERTAIN.
-    """
+    """The time after which a finding that began while kac watched becomes a cause in Now, at least a warning; before
+    that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
+    counts such findings. Only for states that hardly any operator chooses: clusters live with others for years."""
+    is_lasting: bool = False
+    """Whether clusters live with such findings for years without harm: one that kac's first look found is only a
+    possible cause in Now, a warning."""
 
     @property
     def reads(self) -> tuple[Part, ...]:
@@ -115,7 +121,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     def stands(self, found: Found) -> bool:
         """Return whether a finding can become a cause in the pane *Now*, instead of only being counted there."""
-        return self.stands_after is not None and found.severity is not Severity.INFO
+        return self.stands_after is not None and found.hurts and found.severity is not Severity.INFO
 
 
 def rule(**facts: Any) -> Callable[[Callable[[Seen], Iterable[Found]]], Rule]:

@@ -62,9 +62,7 @@ def healthy() -> Seen:
     # The connection has no login, so it can't read tokens.
     read_at = dict.fromkeys((*seen.snapshot.read_at, Part.TOKENS), NOW)
     known = replace(seen.snapshot, failures=(), read_at=read_at)
-    return with_config(
-        replace(seen, snapshot=known, at=NOW), topic_resource("__consumer_offsets"), "cleanup.policy", "compact"
-    )
+    return replace(seen, snapshot=known, at=NOW)
 
 
 # -- changes of a cluster ----------------------------------------------------------------------------------------------
@@ -283,6 +281,10 @@ def _listeners(listeners: str, protocols: str) -> Make:
     return both(brokers("listeners", listeners), brokers("listener.security.protocol.map", protocols))
 
 
+def _advertised(port: int, other: int, *ids: int) -> Make:
+    return brokers("advertised.listeners", f"A://kafka.example:{port},B://kafka.example:{other}", *ids)
+
+
 def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
     """Return a change that sets the Connect clusters; their sinks write dead letters to a topic. changed: keys of the
     sinks' config; underscores stand for dots.
@@ -309,6 +311,8 @@ def topics(*names: str) -> Make:
 
 
 _ALONE = connectors.connector(tasks=[connectors.task(0), connectors.task(1)])
+_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+_IDLE = connectors.cluster(replace(connectors.connector(), tasks=()))
 _GIB = 1 << 30
 _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
@@ -386,6 +390,11 @@ CASES: Mapping[str, Case] = {
     "retention-below-segment": Case(
         topic("retention.bytes", str(10**8)), topic("retention.bytes", str(2 * _GIB)), "topic orders"
     ),
+    "retention-without-delete": Case(
+        both(topic("cleanup.policy", "compact"), topic("retention.ms", "86400000")),
+        both(topic("cleanup.policy", "compact,delete"), topic("retention.ms", "86400000")),
+        "topic orders",
+    ),
     "retention-tiny": Case(
         topic("retention.ms", "1000"),
         both(topic("retention.ms", "1000"), topic("cleanup.policy", "compact")),
@@ -450,9 +459,10 @@ CASES: Mapping[str, Case] = {
         brokers("transaction.partition.verification.enable", "true"),
         "broker <default>",
     ),
-    "lag-time-short": Case(
+    "settings-contradict": Case(
         brokers("replica.lag.time.max.ms", "1000", 1), brokers("replica.lag.time.max.ms", "10000"), "broker 1"
     ),
+    "limit-below-usual": Case(topic("max.message.bytes", "2000"), topic("max.message.bytes", "20000"), "topic orders"),
     "log-dir-in-tmp": Case(brokers("log.dirs", "/tmp/logs", 2), brokers("log.dirs", "/tmpfs/logs"), "broker 2"),
     "plaintext-next-to-sasl": Case(
         _listeners("A://:9092,B://:9093,C://:9094", "A:PLAINTEXT,B:SASL_SSL,C:SSL"),
@@ -461,6 +471,11 @@ CASES: Mapping[str, Case] = {
             brokers("controller.listener.names", "C"),
         ),
         "broker 1",
+    ),
+    "advertised-port-odd": Case(
+        both(brokers("listeners", "A://:9092,B://:9093"), _advertised(9092, 9093), _advertised(9092, 9095, 2)),
+        both(brokers("listeners", "A://:9092,B://:9093"), _advertised(30_001, 30_002)),
+        "broker 2",
     ),
     "login-without-authorizer": Case(
         both(_listeners("B://:9093", "B:SASL_SSL"), brokers("authorizer.class.name", "")),
@@ -471,6 +486,9 @@ CASES: Mapping[str, Case] = {
         brokers("num.replica.fetchers", "4", 3),
         both(brokers("num.replica.fetchers", "4", 3), versions(29, 30, 30)),
         "broker 3",
+    ),
+    "topic-default-differs": Case(
+        brokers("message.max.bytes", "20000", 3), brokers("num.replica.fetchers", "4", 3), "broker 3"
     ),
     "releases-differ": Case(versions(29, 30, 30), versions(30, 30, 30), "broker <default>"),
     "log-dir-offline": Case(
@@ -589,6 +607,14 @@ CASES: Mapping[str, Case] = {
     ),
     "sink-drops-records": Case(
         sink(errors_deadletterqueue_topic_name=""), both(topics("dlq"), sink()), "connector main/orders-sink"
+    ),
+    "connector-without-tasks": Case(
+        both(topics("dlq"), connect_cluster(_IDLE)),
+        both(
+            topics("dlq"),
+            connect_cluster(_IDLE, connector_class=f"{_MIRROR}SourceConnector"),
+        ),
+        "connector main/orders-sink",
     ),
     "sink-tasks-idle": Case(
         sink(errors_tolerance="none", tasks_max="7"),

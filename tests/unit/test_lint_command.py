@@ -222,10 +222,10 @@ def test_brokers_that_strimzi_describes_are_judged(tmp_path: Path, capsys: pytes
     file.write_text(_strimzi("prod", 4))
     assert _offline(capsys, "-f", str(file)) == [
         ("single-replica-default", "broker <default>", "11"),
-        *(("lag-time-short", f"broker {number}", "20") for number in range(1, 5)),
+        *(("settings-contradict", f"broker {number}", "20") for number in range(1, 5)),
     ]
     file.write_text(_strimzi("prod", 1))
-    assert _offline(capsys, "-f", str(file)) == [("lag-time-short", "broker 1", "20")]
+    assert _offline(capsys, "-f", str(file)) == [("settings-contradict", "broker 1", "20")]
 
 
 def test_one_of_several_described_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +234,7 @@ def test_one_of_several_described_clusters(tmp_path: Path, capsys: pytest.Captur
     assert main.run(["lint", "--offline", "-f", str(file)]) == 2
     assert "the files describe clusters one, two; --context NAME says which" in capsys.readouterr().err
     found = _offline(capsys, "-c", "two", "-f", str(file))
-    assert [subject for rule, subject, _ in found if rule == "lag-time-short"] == ["broker 1", "broker 2"]
+    assert [subject for rule, subject, _ in found if rule == "settings-contradict"] == ["broker 1", "broker 2"]
 
 
 def test_a_value_that_brokers_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

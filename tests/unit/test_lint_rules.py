@@ -3,19 +3,42 @@
 import pytest
 from msgspec.structs import replace
 
-from console.lint.report import lint, unread
-from console.lint.rule import Rule, Seen
+from console.flight.pseudonyms import Pseudonyms
+from console.lint.report import can_look, lint, unread
+from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
-from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
-from console.model.config import topic_resource
+from console.model.acl import Acl
+from console.model.codes import (
+    BROKER,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    STATIC_BROKER_CONFIG,
+    TOPIC,
+    ConfigSource,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import ReadFailure
 from console.plan.compile import predict
+from console.plan.edits import SetConfig
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged
 from console.present.names import target
-from tests.support.lint_cases import CASES, acls, brokers, healthy, made, placed, topics, with_config
+from tests.support import connectors, lint_cases
+from tests.support.lint_cases import (
+    CASES,
+    Make,
+    acls,
+    brokers,
+    healthy,
+    made,
+    placed,
+    topic,
+    topics,
+    with_config,
+    with_parts,
+)
 from tests.support.samples import acl
 
 
@@ -112,3 +135,181 @@ def test_a_login_of_brokers_themselves_is_taken(key: str) -> None:
     rule = BY_NAME["scram-mechanism-off"]
     assert [*rule.find(made([case.bad]))]
     assert not [*rule.find(made([case.bad, brokers(key, "SCRAM-SHA-256")]))]
+
+
+def test_an_advertised_port_that_kac_reaches_is_no_finding() -> None:
+    seen = CASES["advertised-port-odd"].bad(healthy())
+    known = seen.snapshot.cluster
+    there = tuple(replace(each, host="kafka.example", port=9095) for each in known.brokers)
+    seen = with_parts(seen, cluster=replace(known, brokers=there))
+    assert list(BY_NAME["advertised-port-odd"].find(seen)) == []
+
+
+@pytest.mark.parametrize(("few", "wanted"), [((1, 2, 3, 4), "3"), ((1, 2), "3"), ((1,), "3")])
+def test_the_number_of_replicas_that_most_partitions_have_is_wanted(few: tuple[int, ...], wanted: str) -> None:
+    make = placed((1, 2, 3), (2, 3, 1), few)
+    (found,) = BY_NAME["replicas-unequal"].find(make(healthy()))
+    assert found.command == ("replication", "topic", "orders", wanted)
+
+
+# -- states that are no defect, and steps that do no harm --------------------------------------------------------------
+
+MB = 1 << 20
+REMOTE = "__remote_log_metadata"
+JOINS = ("shop-KSTREAM-JOINTHIS-0000000004-store-changelog", "shop-orders-this-join-store-changelog")
+REPARTITION = "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000003-repartition"
+HIDDEN = Pseudonyms(b"k" * 32)
+
+
+def found_by(name: str, *makes: Make) -> list[Found]:
+    return list(BY_NAME[name].find(made(makes)))
+
+
+def join(name: str) -> Make:
+    """Return a change that adds the changelog of a join, as Kafka Streams sets it up."""
+    return lint_cases.both(placed((1, 2, 3), name=name), topic("cleanup.policy", "delete", name))
+
+
+def remote(kept_ms: str) -> Make:
+    """Return a change that adds the topic of remote storage with this retention, and a tiered topic of a week."""
+    return lint_cases.both(
+        placed((1, 2, 3), name=REMOTE),
+        topic("cleanup.policy", "delete", REMOTE),
+        topic("retention.ms", kept_ms, REMOTE),
+        topic("retention.bytes", "-1", REMOTE),
+        topic("remote.storage.enable", "true"),
+        topic("retention.ms", "604800000"),
+    )
+
+
+def segmented(name: str, batch: int, segment: int) -> Make:
+    """Return a change that gives a topic this largest batch, and these bytes of a segment."""
+    return lint_cases.both(
+        placed((1, 2, 3), name=name),
+        topic("max.message.bytes", str(batch), name),
+        topic("segment.bytes", str(segment), name),
+    )
+
+
+def sink_in(state: str) -> Make:
+    """Return a change that adds a sink without tasks in a state."""
+    return lint_cases.connect_cluster(connectors.cluster(replace(connectors.connector(), state=state, tasks=())))
+
+
+FINE: dict[str, tuple[str, Make]] = {
+    **{f"a join: {name}": ("system-topic-policy", join(name)) for name in JOINS},
+    "remote storage that keeps longer": ("system-topic-policy", remote("691200000")),
+    "a coordinator's segments": ("settings-contradict", segmented("__consumer_offsets", 110_000_000, 104_857_600)),
+    "a repartition's segments": ("settings-contradict", segmented(REPARTITION, 104_857_600, 52_428_800)),
+    **{
+        f"the alias {name}": (
+            "connector-without-tasks",
+            lint_cases.connect_cluster(lint_cases._IDLE, connector_class=name),
+        )
+        for name in ("MirrorSourceConnector", "MirrorSource", "MirrorCheckpointConnector")
+    },
+    "a mirror in an anonymous record": (
+        "connector-without-tasks",
+        lint_cases.connect_cluster(
+            lint_cases._IDLE,
+            connector_class=HIDDEN.config_value("connector.class", f"{lint_cases._MIRROR}SourceConnector", 2) or "",
+        ),
+    ),
+    "a host in an anonymous record": (
+        "acl-matches-nothing",
+        lint_cases.acls(acl(HIDDEN.name("User:alice"), HIDDEN.name("orders"), host=HIDDEN.name("10.0.0.5"))),
+    ),
+    **{
+        f"limits of {host}": (
+            "connections-below-members",
+            lint_cases.both(
+                CASES["connections-below-members"].bad,
+                brokers("max.connections.per.ip.overrides", f"10.0.0.9:7,{host}:1000"),
+            ),
+        )
+        for host in ("10.0.0.5", "proxy.example")
+    },
+    **{f"a {state} sink": ("dead-letter-topic-missing", sink_in(state)) for state in ("STOPPED", "PAUSED", "RUNNING")},
+    "a topic that kac may not describe": (
+        "dead-letter-topic-missing",
+        lint_cases.both(lint_cases.sink(), lint_cases.log_dirs(lint_cases.log_dir("/data", ("dlq", 1000)))),
+    ),
+    "equal limits in two units": (
+        "topic-default-differs",
+        lint_cases.both(brokers("log.retention.hours", "168"), brokers("log.retention.ms", "604800000", 3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("which", FINE)
+def test_what_is_no_defect_is_no_finding(which: str) -> None:
+    name, make = FINE[which]
+    assert [each.what for each in found_by(name, make)] == []
+
+
+def test_remote_storage_that_forgets_segments_of_a_tiered_topic_is_a_finding() -> None:
+    (found,) = found_by("system-topic-policy", remote("86400000"))
+    assert found.edits == (SetConfig(topic_resource(REMOTE), "retention.ms", "-1"),)
+
+
+def test_the_step_for_a_segment_is_the_least_that_takes_the_batches() -> None:
+    """A larger one would outgrow a retention by size."""
+    makes = (segmented("orders", 100 * MB, 50 * MB), topic("retention.bytes", str(200 * MB)))
+    (found,) = found_by("settings-contradict", *makes)
+    assert found.edits == (SetConfig(topic_resource("orders"), "segment.bytes", str(100 * MB)),)
+    assert found_by("retention-below-segment", *makes, topic("segment.bytes", str(100 * MB))) == []
+
+
+def test_no_step_makes_segments_smaller_than_batches() -> None:
+    makes = (segmented("orders", 20 * MB, 1024 * MB), topic("retention.bytes", str(5 * MB)))
+    (found,) = found_by("retention-below-segment", *makes)
+    assert found.edits == ()
+
+
+def contradicting(source: int, *ids: int) -> Make:
+    """Return a change that lets brokers take batches that are larger than their segments, by values of a source."""
+
+    def make(seen: Seen) -> Seen:
+        for broker in ids:
+            for key, size in (("message.max.bytes", 20 * MB), ("log.segment.bytes", 10 * MB)):
+                seen = with_config(seen, broker_resource(broker), key, str(size), ConfigSource(source))
+        return seen
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("source", "ids", "places"),
+    [
+        (DYNAMIC_DEFAULT_BROKER_CONFIG, (1, 2, 3), {CLUSTER_DEFAULT}),
+        (DYNAMIC_BROKER_CONFIG, (2,), {broker_resource(2)}),
+        (STATIC_BROKER_CONFIG, (1, 2, 3), {CLUSTER_DEFAULT}),
+        (STATIC_BROKER_CONFIG, (2,), set()),  # a default would change the other brokers, too
+    ],
+)
+def test_a_contradiction_is_mended_where_the_value_is_set(
+    source: int, ids: tuple[int, ...], places: set[ConfigResource]
+) -> None:
+    (found,) = found_by("settings-contradict", contradicting(source, *ids))
+    assert {edit.resource for edit in found.edits if isinstance(edit, SetConfig)} == places
+    assert bool(found.advice) is not bool(places)
+
+
+def test_brokers_are_judged_without_the_configs_of_topics() -> None:
+    seen = made([CASES["settings-contradict"].bad])
+    own = {key: each for key, each in seen.snapshot.configs.items() if key.type != TOPIC}
+    seen = with_parts(seen, configs=own)
+    rule = BY_NAME["settings-contradict"]
+    assert can_look(seen, rule)
+    assert subjects(rule, seen) == ["broker 1"]
+
+
+@pytest.mark.parametrize(
+    ("others", "is_offered"),
+    [((), False), ((acl("User:bob", "orders"),), True), ((acl("User:bob", "orders", host="b.example"),), False)],
+    ids=["the only one", "next to another", "next to one that also matches nothing"],
+)
+def test_no_step_removes_the_last_acl_of_a_resource(others: tuple[Acl, ...], *, is_offered: bool) -> None:
+    """A resource without an ACL may be open to everybody."""
+    found = found_by("acl-matches-nothing", lint_cases.acls(acl("User:alice", "orders", host="app.example"), *others))
+    assert [bool(each.edits) for each in found] == [is_offered] * len(found) != []
