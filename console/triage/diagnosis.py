@@ -1,4 +1,6 @@
-"""The diagnosis: the fewest causes with evidence that cover the symptoms (parsimonious covering, greedy)."""
+"""The diagnosis: it chooses the fewest causes with evidence that together explain all symptoms (parsimonious covering,
+by a greedy algorithm).
+"""
 
 from __future__ import annotations
 
@@ -76,10 +78,10 @@ RULES: tuple[CauseRule, ...] = (
     *connect.CAUSES,
     *mirrors.CAUSES,
 )
-"""All causes. If two claims explain equally much, the claim of the earlier rule is named."""
+"""The rules of all causes. If two claims explain equally many symptoms, that of the earlier rule is chosen."""
 
 SHOWN = 5
-"""Maximum number of examples of a cause's symptoms."""
+"""Maximum number of subjects that are named as examples of a cause or symptom."""
 _SEVERITIES = tuple(Severity)
 _CERTAINTIES = tuple(Certainty)
 
@@ -89,13 +91,13 @@ class Named(Struct, frozen=True):
 
     claim: Claim
     explains: Mapping[str, int]
-    """Symptom -> the number of its subjects that the cause explains."""
+    """Name of a symptom -> the number of its subjects that the cause explains."""
     examples: tuple[Subject, ...] = ()
-    """The subjects of some of these symptoms."""
+    """Some of the subjects of these symptoms."""
 
 
 class Unexplained(Struct, frozen=True):
-    """A symptom without a cause: the count, and some subjects."""
+    """A kind of symptom that no cause explains: its number, and some subjects."""
 
     symptom: str
     count: int
@@ -110,7 +112,7 @@ class Hidden(Struct, frozen=True):
 
 
 class RuledOut(Struct, frozen=True):
-    """A cause that does not apply, and the reason."""
+    """A cause that would explain a symptom but does not apply, and the reason."""
 
     cause: str
     why: str
@@ -126,39 +128,43 @@ class Verdict(Struct, frozen=True):
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
     unread: tuple[str, ...] = ()
-    """Parts that no poll has read, or whose last read failed or is too old."""
+    """Names of the parts of the cluster that no poll has read, or whose last read failed or is too old."""
     blind: tuple[str, ...] = ()
-    """The unread parts without which no verdict is possible."""
+    """Those of `unread` without which the cluster can't be judged."""
     held: tuple[Held, ...] = ()
-    """The causes whose names stay, although this poll has no evidence for them."""
+    """The causes that stay in the verdict although this poll has no evidence for them."""
 
     @property
     def is_calm(self) -> bool:
-        """Whether there is no problem; running moves are work, not a problem."""
+        """Whether there is no problem: no unexplained symptom, and only causes of severity INFO, such as
+        running moves.
+        """
         return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is no problem, and all parts were read: an unread part may have a problem."""
+        """Whether there is no problem, and all parts were read; an unread part may hide a problem."""
         return self.is_calm and not self.unread
 
 
 def diagnose(observations: Observations, expected: Iterable[Subject] = (), before: Verdict | None = None) -> Verdict:
-    """Return the verdict over observations: the fewest causes that explain their symptoms.
+    """Return the verdict on observations: the fewest causes that explain their symptoms.
 
-    Each rule claims the causes that it has evidence for; then the claim that explains most of the unexplained symptoms
-    is chosen, repeatedly. Claims with `beside` are added, and claims without a symptom whose evidence is the cause.
+    Each rule makes the claims for which it has evidence. Then the claim that explains most of the unexplained symptoms
+    is chosen, repeatedly, until no claim explains a further one. Claims with `beside` are added, and those whose
+    evidence is a problem without any symptom.
 
     Args:
         observations: the result of `observations.after`.
         expected: subjects of announced work, such as a broker that is restarted: neither they nor the symptoms that
             they explain are reported.
-        before: the last verdict; its names stay for a while if nothing changed (`settling`). None: it is not known.
+        before: the last verdict; its causes stay for a while if nothing changed (`settling`). None for the first
+            verdict.
 
     Returns:
-        The causes, the worst first: certain ones, possible ones, information; each by severity, then active ones before
-        idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work (`WORK`) count as
-        unexplained only if a claim predicts them.
+        The causes, the worst first: certain ones, then possible ones, then information; each by severity, then active
+        ones before idle ones, then by certainty and by the number of explained symptoms. Symptoms that are work
+        (`WORK`) count as unexplained only if a claim predicts them.
     """
     announced = frozenset(expected)
     observations = without_restarts(observations, announced)
@@ -203,7 +209,15 @@ def _held(
     at: datetime,
     announced: frozenset[Subject],
 ) -> tuple[Held, ...]:
-    """Return the former causes that keep their names for now, as `still_held` decides."""
+    """Return the causes of the last verdict that stay although no rule claims them now (`still_held`).
+
+    Args:
+        before: the last verdict.
+        claims: the claims of this poll.
+        explained: the symptoms that each claim explains.
+        at: the time of this poll, UTC.
+        announced: the subjects of announced work.
+    """
     known = {each.name: each for each in before.held}
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))
@@ -221,8 +235,8 @@ def _held(
 def _unannounced(
     claims: list[Claim], explained: list[_Places], announced: frozenset[Subject]
 ) -> tuple[list[Claim], list[_Places], set[int]]:
-    """Return the claims that are not about announced work, each with the symptoms that it explains, and the symptoms
-    that such work excuses.
+    """Return the claims that are not about announced work, the symptoms that each of them explains, and the symptoms
+    that the announced work explains.
     """
     excused: set[int] = set()
     if not announced:
@@ -241,17 +255,17 @@ def _unannounced(
 
 
 _Places = Sequence[int]
-"""Indexes of symptoms, sorted."""
+"""Indexes of symptoms in `_Index.symptoms`, sorted."""
 
 
 class _Index:
-    """Symptoms by their indexes, with lookups for predictions: of 10,000 leaderless partitions, or lagging groups, each
-    has its own claim.
+    """All symptoms, numbered, with lookups for predictions: there may be 10,000 leaderless partitions or lagging
+    groups, each with its own claim.
 
     Attributes:
-        by_kind: the indexes by name and brokers, the only parts that a prediction without a subject compares.
-        every: the indexes of all symptoms.
-        work: the indexes of symptoms that are work.
+        by_kind: (name, brokers) -> the symptoms' numbers: a prediction without a subject compares only these two.
+        every: the numbers of all symptoms.
+        work: the numbers of the symptoms that are work (`WORK`).
     """
 
     def __init__(self, seen: Mapping[Key, Symptom]) -> None:
@@ -271,7 +285,9 @@ class _Index:
         self._known: dict[int, tuple[tuple[Prediction, ...], _Places]] = {}
 
     def explained(self, claims: Sequence[Claim]) -> list[_Places]:
-        """Return the symptoms that each claim explains. Most predictions are the same objects as in the last call."""
+        """Return the symptoms that each claim explains. The results are cached, since most predictions are the same
+        objects as in the last call.
+        """
         found: list[_Places] = []
         for claim in claims:
             predicted = claim.predicted
@@ -286,11 +302,11 @@ class _Index:
 
 _index = remembered(_Index)
 _MOST_LOST = 1_000
-"""Maximum number of predictions of former claims that an index keeps, in addition to one for each present claim."""
+"""Maximum number of cached results for claims that do not exist any more."""
 
 
 def _explained(predicted: Sequence[Prediction], index: _Index) -> _Places:
-    """Return the symptoms that fit a prediction."""
+    """Return the symptoms that fit at least one of the predictions."""
     if len(predicted) == 1:  # a shortcut for most claims
         return _fitting(predicted[0], index)
     return sorted({place for each in predicted for place in _fitting(each, index)})
@@ -318,7 +334,7 @@ def _fitting(each: Prediction, index: _Index) -> _Places:
 def _chosen(
     claims: Sequence[Claim], explained: Sequence[_Places], remaining: Iterable[int]
 ) -> tuple[list[int], set[int]]:
-    """Return the indexes of the claims to name, and the symptoms that stay open.
+    """Return the indexes of the claims to report, and the symptoms that none of them explains.
 
     Args:
         explained: the symptoms that each claim explains.
@@ -353,8 +369,8 @@ def _chosen(
 
 
 def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], set[int]]:
-    """Return the indexes of the chosen claims, sorted, and the symptoms that stay open. Each step takes the claim that
-    explains most of the open symptoms, the earlier one of equals (greedy set cover).
+    """Return the indexes of the chosen claims, sorted, and the symptoms that they do not explain. Each step takes the
+    claim that explains most of the remaining symptoms, the earlier one of equals (greedy set cover).
     """
     chosen: list[int] = []
     heap = [(-len(mine), place) for place, mine in enumerate(explained) if len(mine) > 1]
@@ -382,12 +398,14 @@ def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], se
 
 
 def _stands_alone(claim: Claim) -> bool:
-    """Return whether a claim without a symptom is a problem by itself: its evidence is the cause."""
+    """Return whether a claim that explains no symptom is reported nevertheless, because its evidence itself is a
+    problem.
+    """
     return claim.certainty is not Certainty.POSSIBLE or claim.alone
 
 
 def _owners(claim: Claim) -> Iterator[tuple[str, object]]:
-    """Yield the topic, the group, the broker, the connector and the entity of a claim's subject."""
+    """Yield (kind, value) for the topic, the group, the broker, the connector and the entity in a claim's subject."""
     subject = claim.subject
     places = (
         ("topic", subject.topic),
@@ -403,7 +421,7 @@ _Order = tuple[bool, bool, int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: Sequence[Symptom]) -> tuple[_Order, Named]:
-    """Return a cause of the verdict with its sort key."""
+    """Return a cause for the verdict, and before it its sort key. explains: the symptoms that the claim explains."""
     counts: dict[str, int] = {}
     for symptom in explains:
         counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
@@ -425,7 +443,7 @@ _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 def _as_few(
     claims: Sequence[Claim], explained: Sequence[_Places], symptoms: Sequence[Symptom]
 ) -> Iterator[tuple[_Order, Named]]:
-    """Yield the causes, with equal ones of many groups merged."""
+    """Yield the causes with their sort keys; equal causes of many groups become one (`folded`)."""
     alone: list[tuple[int, tuple[object, ...]]] = []
     for places in folded(claims):
         explains = tuple([symptoms[n] for place in places for n in explained[place]])
@@ -457,7 +475,9 @@ def _ruled_out(observations: Observations, named: set[str], is_ill: bool) -> tup
 
 
 def _hidden(observations: Observations) -> tuple[Hidden, ...]:
-    """Return the parts that could not be read, each reason once; and the parts without a response yet."""
+    """Return the parts that brokers have not answered yet; the parts that could not be read, each with its reason,
+    equal reasons once; and the possibilities that the rules yield but kac can't check.
+    """
     failures = [*present_failures(observations.last.snapshot)]
     failed = {each.part for each in failures}
     pending = [about(part).noun for part in observations.last.unread if part not in failed]

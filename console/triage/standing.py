@@ -1,13 +1,17 @@
-"""The findings of lint's rules that are causes, poll after poll. Pure."""
+"""Keeps the findings of lint's rules that are possible causes, from poll to poll, with the time since when each exists.
+Pure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.lint.replicas import UNEVEN, is_cordoned
 from console.lint.report import can_look
@@ -15,7 +19,9 @@ from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
 from console.model.changes import OwnTarget, Target
 from console.model.cluster import Topic
+from console.model.codes import TOPIC
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, broker_resource
+from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
 from console.triage.remembered import remembered
@@ -25,9 +31,8 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Poll
 
 STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
-"""The rules whose findings are causes of a verdict."""
+"""The rules whose findings are causes in a verdict, also if they are older than this watch."""
 _ARISING = (
-    "compaction-never",
     "leaders-uneven",
     "one-rack",
     "rack-missing",
@@ -36,8 +41,10 @@ _ARISING = (
     "voters-few",
 )
 ARISING = tuple(BY_NAME[name] for name in _ARISING)
-"""The rules whose findings are possible causes if they arose while kac watched: clusters live with others for years."""
-CHOSEN, ENDS = frozenset({"compaction-never", "one-rack", "segments-tiny", "single-replica"}), timedelta(hours=1)
+"""The rules whose findings are possible causes only if they arose while kac watched: many clusters live with such
+findings for years.
+"""
+CHOSEN, ENDS = frozenset({"one-rack", "segments-tiny", "single-replica"}), timedelta(hours=1)
 """The rules of `ARISING` whose findings a client may have chosen, and the time after which these are no causes."""
 LOOKS_EVERY, LASTS = timedelta(seconds=30), timedelta(seconds=60)
 """The time between two looks by these rules, which read all partitions; and the time for which a finding has to last.
@@ -46,41 +53,48 @@ _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 _EMPTY, _UNEVEN = BY_NAME["broker-empty"], "leaders-uneven"
 BALANCE = ("balance",)
-"""The words of the statement that moves replicas."""
+"""The words of the console's statement that moves replicas to balance brokers."""
 
 Key = tuple[str, str, str, int]
-"""The name of a rule, its finding's subject and key as text, and a number that separates findings that are equal in
-these."""
+"""A rule's name, the text of its finding's subject, the finding's key, and a number that separates findings that are
+equal in all of these.
+"""
 
 
 class Stands(NamedTuple):
-    """A finding of the last poll."""
+    """A finding of a rule at the last poll."""
 
     rule: Rule
     found: Found
     place: ChangedPlace
     since: datetime | None
-    """The time at which it began, or of the first poll with it, UTC; None if the rule's first look found it."""
+    """The time at which the finding began, as far as the rule knows it, else that of the first poll with it, UTC. None
+    if the rule had the finding at its first run.
+    """
     is_meant: bool = False
-    """Whether a user caused the finding on purpose while kac watched, for example by moving all replicas away from a
-    broker."""
+    """Whether a user probably caused the finding on purpose while kac watched, for example by moving all replicas away
+    from a broker.
+    """
 
 
 Mark = tuple[str, Target, str]
-"""The name of a rule, and its finding's subject and key."""
+"""A rule's name, and its finding's subject and key."""
 
 
 class Arising(Struct, frozen=True):
     """The findings of the rules in `ARISING`.
 
     Attributes:
-        at: the time of the last look, UTC; None before the first.
-        brokers: the brokers that were listed then: with other brokers, other things are wrong.
-        found: the findings of that look. Of uneven leaders, the brokers with too many preferred leaders that had them
-            when kac began to look, or that got them together with a change of the listed brokers: while a broker
-            restarts, its leaders are elsewhere, and it has no finding.
-        arisen: those that came while kac watched.
-        configs: the configs at that look: those of others may have been read since, or are of new topics.
+        at: the time of the last run of the rules, UTC; None before the first.
+        brokers: the brokers that were listed at that run. A finding that comes with other brokers does not count as
+            arisen.
+        looked: the names of the rules that have run at least once.
+        found: the findings of that run. For `leaders-uneven`: the brokers with too many preferred leaders that had them
+            when kac began to watch, or that got them together with a change of the listed brokers. While a broker
+            restarts its leaders are elsewhere, and the rule does not find it.
+        arisen: the findings that arose while kac watched.
+        configs: the configs at that run. Configs that are missing here may only have been read since, or belong to new
+            topics.
     """
 
     at: datetime | None = None
@@ -92,19 +106,21 @@ class Arising(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """The findings of lint's rules, and the rules that could run."""
+    """The findings of lint's rules that may be causes, and which rules could run so far."""
 
     findings: Mapping[Key, Stands] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
-    """The rules that have judged at least once all data that they need."""
+    """The names of the rules that have run at least once with all data that they need."""
     arising: Arising = Arising()
 
 
 def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
-    """Return the findings after a poll. A rule that can't run now, because a broker is away, keeps its findings.
+    """Return the findings as of this poll; the same object as `known` if nothing changed. A rule that can't run now,
+    for example because a broker is away, keeps its findings.
 
     Args:
-        before: the poll before it; the poll itself if it is the first.
+        known: the result for the last poll.
+        before: the last poll; `poll` itself if it is the first.
     """
     seen = Seen(poll.snapshot, cluster_time(poll), poll.facts.certificates, poll.own_throttles)
     findings: dict[Key, Stands] = {}
@@ -113,7 +129,8 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
         if not can_look(seen, rule):
             findings |= {key: each for key, each in known.findings.items() if each.rule is rule}
             continue
-        for found in _found(rule, seen):
+        # What does no harm has no time yet: it counts from the poll on since which it does.
+        for found in filter(rule.stands, _found(rule, seen)):
             place = _place(found)
             key = rule.name, place.name, found.key, 0
             while key in findings:  # a broker may have one finding for each listener
@@ -122,7 +139,7 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
             if was is not None:
                 findings[key] = was._replace(found=found, since=found.since or was.since)
                 continue
-            first = poll.at if rule.name in known.looked else None
+            first = poll.at if rule.name in known.looked and not _is_late(rule, found, before.snapshot) else None
             is_meant = first is not None and rule is _EMPTY and _held_replicas(before.snapshot, place.subject.broker)
             findings[key] = Stands(rule, found, place, found.since or first, is_meant)
         looked.add(rule.name)
@@ -130,8 +147,19 @@ def standing_after(known: Standing, before: Poll, poll: Poll) -> Standing:
     return known if now == known else now
 
 
+def _is_late(rule: Rule, found: Found, before: Snapshot) -> bool:
+    """Return whether configs with a finding that clusters live with were unknown before: the finding may be old."""
+    about = found.subject
+    if not rule.is_lasting or not isinstance(about, ConfigResource) or about.is_cluster_default:
+        return False
+    is_new = about.type == TOPIC and about.name not in before.topics
+    return about not in before.configs and not is_new
+
+
 def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
-    """Return the findings of the rules in `ARISING` after a poll. While replicas move, the last ones stay."""
+    """Return the findings of the rules in `ARISING` as of this poll. They stay as they are while replicas move, and for
+    30 s (`LOOKS_EVERY`) after a run.
+    """
     if poll.snapshot.reassignments or (known.at is not None and poll.at - known.at < LOOKS_EVERY):
         return known
     rules = [rule for rule in ARISING if can_look(seen, rule)]
@@ -168,12 +196,14 @@ def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
 def _has_changed(
     subject: Target, before: Mapping[ConfigResource, ConfigSet], now: Mapping[ConfigResource, ConfigSet]
 ) -> bool:
-    """Return whether configs that were known before are others now."""
+    """Return whether the configs of the subject were known before and differ now."""
     return isinstance(subject, ConfigResource) and subject in before and before[subject] != now.get(subject)
 
 
 def _uneven(topics: Mapping[str, Topic], brokers: Collection[int]) -> Set[Mark]:
-    """Return the brokers that are the preferred leaders of many more partitions than the others."""
+    """Return the marks of the brokers that are the preferred leaders of many more partitions than the average
+    broker.
+    """
     preferred = _preferred(topics)
     most = UNEVEN * preferred.total() / max(1, len(brokers))
     return {(_UNEVEN, broker_resource(broker), "") for broker, count in preferred.items() if count > most}
@@ -181,7 +211,7 @@ def _uneven(topics: Mapping[str, Topic], brokers: Collection[int]) -> Set[Mark]:
 
 @remembered
 def _preferred(topics: Mapping[str, Topic]) -> Counter[int]:
-    """Return broker -> the number of partitions of which it is the preferred leader."""
+    """Return broker id -> the number of partitions of which it is the preferred leader."""
     partitions = (each for topic in topics.values() for each in topic.partitions)
     return Counter(each.replicas[0] for each in partitions if each.replicas)
 
@@ -196,19 +226,27 @@ def _found(rule: Rule, seen: Seen) -> Iterator[Found]:
 
 
 def _look(rule: Rule) -> Callable[[Seen], Sequence[Found]]:
-    """Return a function that runs a rule again only if a part that the rule reads is another object."""
+    """Return a function that runs the rule and caches its findings: it runs the rule again only if a part of the
+    snapshot that the rule reads is another object. Rules that depend on the time always run.
+    """
     if rule.by_time:
         return lambda seen: tuple(rule.find(seen))
     names = (*rule.reads, *rule.also)
-
-    @remembered
-    def anew(meant: frozenset[ConfigPlace], *parts: object) -> Sequence[Found]:
-        known = Snapshot(**dict(zip(names, parts, strict=True)), read_at=dict.fromkeys(names, _NO_TIME))  # type: ignore[arg-type]
-        return tuple(rule.find(Seen(known, _NO_TIME, meant=meant)))
-
-    return lambda seen: anew(seen.meant, *(getattr(seen.snapshot, part) for part in names))
+    restricted = _RESTRICTED.setdefault(names, remembered(partial(_restricted, names)))
+    found = remembered(lambda seen: tuple(rule.find(seen)))
+    return lambda seen: found(
+        restricted(seen.meant, seen.snapshot.configs_from, *(getattr(seen.snapshot, part) for part in names))
+    )
 
 
+def _restricted(names: Sequence[Part], meant: frozenset[ConfigPlace], configs_from: int | None, *parts: object) -> Seen:
+    """Return the state with these parts alone. configs_from: the broker that described the topics' configs."""
+    known = Snapshot(**dict(zip(names, parts, strict=True)), read_at=dict.fromkeys(names, _NO_TIME))  # type: ignore[arg-type]
+    return Seen(replace(known, configs_from=configs_from), _NO_TIME, meant=meant)
+
+
+_RESTRICTED: dict[tuple[Part, ...], Callable[..., Seen]] = {}
+"""Parts -> the state with these parts alone: the rules that read them share it, with the values that it derives."""
 _LOOKS = {rule.name: _look(rule) for rule in (*STANDING, *ARISING)}
 
 
@@ -218,7 +256,7 @@ def _held_replicas(snapshot: Snapshot, broker: int | None) -> bool:
 
 
 def _place(found: Found) -> ChangedPlace:
-    """Return the subject of a finding, and its name as acceptances have it."""
+    """Return the subject of a finding, and the name under which an acceptance refers to it."""
     place = changed_place(found.subject, found.key)
     if isinstance(found.subject, ConfigResource) and found.subject.is_cluster_default:
         place = place._replace(name="broker <default>")

@@ -57,7 +57,7 @@ def _fill(cluster: EmbeddedCluster) -> None:
     state = cluster.state
     for name in ("orders", "returns"):
         state.put_topic(new_topic(name, striped([1, 2, 3], 6, 3), [1, 2, 3]))
-    state.put_topic(new_topic("__consumer_offsets", striped([1, 2, 3], 1, 3), [1, 2, 3], internal=True))
+    worlds.topic("__consumer_offsets", 1, 3, internal=True)(cluster)
     state.alter_config(ORDERS, {"retention.ms": "86400000"})
     state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1048576.0})
     code = (codes.AclResourceType.parse("TOPIC"), "orders", codes.PatternType.parse("LITERAL"), "User:bob", "*")

@@ -208,7 +208,7 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
 
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 1, 3), [1, 2, 3])))
-        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
+        running.call(worlds.topic("__consumer_offsets", [(1, 2)], internal=True))
         async with watching(ConnectionSettings(bootstrap=parse_bootstrap(running.bootstrap))) as it:
 
             def grows() -> bool:
@@ -239,8 +239,8 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
-    """Triage names two hanging transactions, one that is older than the maximum and a new one without a coordinator. It
-    does not name the transaction of a running client.
+    """Triage names two hanging transactions: one that is older than the maximum transaction timeout, and a new one
+    without a coordinator. It does not name the transaction of a running client.
     """
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
@@ -302,7 +302,7 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
-    """kac shows that a log directory of Kafka 4.3 is cordoned, so gets no new replicas."""
+    """kac shows that a log directory of Kafka 4.3 is cordoned, which means that it gets no new replicas."""
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
 
         async def cordoned() -> list[bool]:

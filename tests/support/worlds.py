@@ -29,6 +29,8 @@ from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import topic_resource
+from console.model.coordinators import OFFSETS
 from console.session.script_runner import Runner, run_script
 from console.session.session import Session
 from console.session.triage_polls import Poller
@@ -107,7 +109,7 @@ def topic(
     brokers: Sequence[int] = (1, 2, 3),
     **more: Any,
 ) -> Seed:
-    """Return a seed that adds a topic.
+    """Return a seed that adds a topic. The topic of offsets is compacted, as coordinators create it.
 
     Args:
         places: the replicas (broker ids) of each partition, or the number of partitions, spread over the brokers.
@@ -116,7 +118,13 @@ def topic(
         more: further arguments of `new_topic`.
     """
     replicas = striped(list(brokers), places, replication) if isinstance(places, int) else places
-    return lambda cluster: cluster.state.put_topic(new_topic(name, replicas, brokers, **more))
+
+    def seed(cluster: EmbeddedCluster) -> None:
+        cluster.state.put_topic(new_topic(name, replicas, brokers, **more))
+        if name == OFFSETS:
+            cluster.state.alter_config(topic_resource(name), {"cleanup.policy": "compact"})
+
+    return seed
 
 
 def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
@@ -310,8 +318,8 @@ def run_lines(cluster: Any, text: str) -> int:
 def commands_on(
     cluster: Any, capsys: pytest.CaptureFixture[str], looks_at: Callable[[str], object] = lambda text: None
 ) -> Kac:
-    """Return a function that runs command lines of kac on a cluster, in this process. looks_at: called with the output
-    of each.
+    """Return a function that runs command lines of kac on a cluster, in this process. looks_at: called with the
+    output of each command line.
     """
 
     def run(command: str, *arguments: str) -> Ran:

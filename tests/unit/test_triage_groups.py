@@ -429,7 +429,8 @@ def allowing(*types: str) -> tuple[Acl, ...]:
 
 
 def with_offsets(snapshot: Snapshot) -> Snapshot:
-    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
+    ids = tuple(each.id for each in snapshot.cluster.brokers)
+    offsets = cluster.Topic("__consumer_offsets", (cluster.Partition(0, 1, ids, ids),), internal=True)
     return replace(snapshot, topics={**snapshot.topics, offsets.name: offsets})
 
 
@@ -454,7 +455,7 @@ def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls()
     (only,) = diagnose(watched(lambda s, _: s, before=base)).causes
     assert (only.claim.cause, only.claim.severity) == ("coordinator-unavailable", Severity.WARNING)
     assert only.claim.next[0].text.startswith(f"set {TRANSACTION_FACTOR}=3 in the brokers' files")
-    made = cluster.Topic("__transaction_state", (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
+    made = cluster.Topic("__transaction_state", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3)),), internal=True)
     there = replace(base, topics={**base.topics, made.name: made})
     assert diagnose(watched(lambda s, _: s, before=there)).causes == ()
 

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from console.lint.acceptance import Acceptance
-from console.lint.rule import AT_WORK, SETTLED
+from console.lint.rule import AFTER_ITS_CHANGE, AT_WORK, SETTLED
+from console.lint.rules import BY_NAME
 from console.model import cluster
 from console.model.certificates import Certificate, Listener
 from console.model.changes import MoveTarget, TopicTarget
@@ -25,6 +26,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.parts import Part
+from console.model.quota import QuotaEntity
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import RemoveAcl, SetFeature, UnsetConfig
@@ -32,10 +34,10 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.observations import after, begin
-from console.triage.standing import ARISING, STANDING
+from console.triage.standing import _LOOKS, ARISING, STANDING
 from console.triage.symptoms import Poll, Subject
 from console.tui.panes.now import evidence_of
-from tests.support import samples
+from tests.support import lint_cases, samples
 from tests.unit.test_triage import START, healthy, named
 
 TICK = timedelta(seconds=30)
@@ -299,6 +301,147 @@ def test_enter_goes_to_the_key_the_acls_and_the_tokens() -> None:
     assert evidence_of("token-expiring", Subject(entity="User:alice"))[0].view == "tokens"
 
 
+# -- settings that were wrong before the console opened ---------------------------------------------------------------
+
+ENTITIES = {"default": {"client-id": None}, "of one user": {"user": "alice"}}
+
+
+def quota_of(which: str) -> lint_cases.Make:
+    """Return a change that adds a quota of nearly nothing, of all clients or of one user."""
+    entity = QuotaEntity.of(ENTITIES[which])
+    return lambda seen: lint_cases.with_parts(seen, quotas={entity: {"producer_byte_rate": 1.0}})
+
+
+KEPT_SHORT = lint_cases.topic("retention.ms", "20000")
+DROPS = lint_cases.CASES["sink-drops-records"]
+STOOD = {
+    **{
+        name: lint_cases.CASES[name]
+        for name in (
+            "acl-matches-nothing",
+            "advertised-port-odd",
+            "compaction-after-retention",
+            "compaction-never",
+            "connector-without-tasks",
+            "coordinator-single-replica",
+            "limit-below-usual",
+            "remote-without-storage",
+            "retention-without-delete",
+            "settings-contradict",
+            "system-topic-policy",
+            "topic-default-differs",
+        )
+    },
+    "quota-near-zero": lint_cases.Case(quota_of("default"), quota_of("of one user"), ""),
+    "retention-tiny": lint_cases.Case(
+        KEPT_SHORT, lint_cases.both(KEPT_SHORT, lint_cases.brokers("log.retention.check.interval.ms", "4000")), ""
+    ),
+    "sink-drops-records": lint_cases.Case(
+        DROPS.bad, lint_cases.sink(errors_deadletterqueue_topic_name="", errors_log_enable="true"), ""
+    ),
+}
+"""Rule -> a cluster with a finding that is a cause, and a similar one without one."""
+
+
+def at_start(*makes: lint_cases.Make) -> Snapshot:
+    """Return the healthy cluster after these changes, with all parts read at the start."""
+    found = lint_cases.made(makes).snapshot
+    return replace(found, read_at=dict.fromkeys(found.read_at, START))
+
+
+@pytest.mark.parametrize("name", STOOD)
+def test_what_was_wrong_before_the_console_opened_is_possible_trouble(name: str) -> None:
+    case = STOOD[name]
+    (claim,) = [each.claim for each in seen(at_start(case.bad)).causes if each.claim.cause == name]
+    assert (claim.severity, claim.certainty) == ("warning", "possible"), "clusters live with it for years"
+    assert name not in {cause for cause, _ in standing(seen(at_start(case.good)))}
+
+
+def test_what_became_wrong_while_kac_watched_is_likely_trouble() -> None:
+    verdict = seen(at_start(), at_start(KEPT_SHORT), times=2 + AFTER_ITS_CHANGE // TICK)
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "retention-tiny"]
+    assert (claim.severity, claim.certainty) == ("high", "likely")
+
+
+def test_configs_that_are_read_late_did_not_become_wrong() -> None:
+    known = at_start(KEPT_SHORT)
+    unread = replace(known, configs={each: found for each, found in known.configs.items() if each != ORDERS})
+    (claim,) = [each.claim for each in seen(unread, known).causes if each.claim.cause == "retention-tiny"]
+    assert (claim.severity, claim.certainty, claim.since) == ("warning", "possible", None)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES & lint_cases.CASES.keys()))
+def test_now_finds_what_lint_finds(name: str) -> None:
+    found = lint_cases.made((lint_cases.CASES[name].bad,))
+    assert list(_LOOKS[name](found)) == list(BY_NAME[name].find(found))
+
+
+def test_now_names_the_broker_that_gives_topics_a_value() -> None:
+    """A default of the cluster would not mend a broker's own value, and would change the other brokers."""
+    own = lint_cases.with_config(
+        lint_cases.with_parts(lint_cases.healthy(), configs_from=1),
+        ORDERS,
+        "retention.ms",
+        "1000",
+        ConfigSource.parse("DYNAMIC_BROKER_CONFIG"),
+    )
+    (found,) = _LOOKS["retention-tiny"](own)
+    assert found.subject == broker_resource(1)
+
+
+def keeps_nothing(*, logged: bool) -> Snapshot:
+    """Return the cluster with a sink that drops records, which do no harm while the worker's log has them."""
+    return at_start(lint_cases.sink(errors_deadletterqueue_topic_name="", errors_log_enable=str(logged).lower()))
+
+
+def test_a_finding_counts_from_the_poll_on_since_which_it_does_harm() -> None:
+    logged, harmful = keeps_nothing(logged=True), keeps_nothing(logged=False)
+    assert begin(Poll(START, logged, facts=Facts())).standing.findings == {}
+    assert standing(seen(logged, *[logged] * 2 * LONG, harmful)) == set()
+    assert {name for name, _ in standing(seen(logged, harmful, times=1 + LONG))} == {"sink-drops-records"}
+
+
+@pytest.mark.parametrize(
+    "quotas",
+    [
+        {
+            "client-id": ({"client-id": None}, "producer_byte_rate", 1.0),
+            "user": ({"user": None}, "producer_byte_rate", 1e8),
+        },
+        {"all": ({"user": None}, "producer_byte_rate", 1.0), "one": ({"user": "alice"}, "producer_byte_rate", 1e8)},
+        {"all": ({"user": None}, "controller_mutation_rate", 0.01)},
+    ],
+    ids=["a stronger default", "a denial by default", "a policy"],
+)
+def test_a_quota_near_zero_that_shuts_nobody_out_is_no_cause(
+    quotas: Mapping[str, tuple[Mapping[str, str | None], str, float]],
+) -> None:
+    known = {QuotaEntity.of(entity): {key: value} for entity, key, value in quotas.values()}
+    assert standing(seen(at_start(lambda seen: lint_cases.with_parts(seen, quotas=known)))) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "request_"),
+    [
+        ("quota-near-zero", "DescribeClientQuotas"),
+        ("connector-without-tasks", "GET /connectors"),
+        ("sink-drops-records", "GET /connectors"),
+    ],
+)
+def test_evidence_names_the_request_that_was_read(name: str, request_: str) -> None:
+    verdict = seen(at_start(STOOD[name].bad))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == name]
+    assert claim.evidence[0].source == request_
+
+
+def test_a_change_of_another_client_is_a_row_itself_before_its_finding_is() -> None:
+    wrong = KEPT_SHORT(lint_cases.healthy()).snapshot
+    assert standing(seen(lint_cases.healthy().snapshot, wrong, times=LONG)) == set()
+    assert ("retention-tiny", Subject(topic="orders", key="retention.ms")) in standing(
+        seen(lint_cases.healthy().snapshot, wrong, times=2 + AFTER_ITS_CHANGE // TICK)
+    )
+
+
 # -- findings that came while kac watched ----------------------------------------------------------------------------
 
 
@@ -450,8 +593,6 @@ def test_a_broker_that_comes_back_without_its_rack_is_possible_trouble() -> None
     [
         ("segment.ms", "604800000", "1000", "segments-tiny"),
         ("segment.ms", "604800000", "86400000", ""),
-        ("min.cleanable.dirty.ratio", "0.5", "1.0", "compaction-never"),
-        ("min.cleanable.dirty.ratio", "0.5", "0.9", ""),
     ],
 )
 def test_what_a_recipe_for_compaction_left_behind_is_possible_trouble(

@@ -1,4 +1,4 @@
-"""Causes that rules of lint find: states that do not end by themselves. All findings of a rule are one row."""
+"""Causes that rules of lint find: states that do not end by themselves. All findings of one rule are one row."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from console.lint.rule import AT_ONCE, Rule
 from console.model.changes import MoveTarget, TopicTarget
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
-from console.triage import cause
+from console.triage import cause, standing
 from console.triage.changed_places import changed_place
 from console.triage.facts import Author, ChangeKey
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
-from console.triage.standing import ARISING, CHOSEN, ENDS, LASTS, STANDING, Stands
 from console.triage.symptoms import BROKER_SILENT, Subject
 
 
@@ -23,7 +22,7 @@ def _claims_of(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.findings.values():
-            if each.rule is not rule or each.is_meant or not rule.stands(each.found):
+            if each.rule is not rule or each.is_meant:
                 continue
             is_new = each.since is not None and poll.at - each.since < (rule.stands_after or AT_ONCE)
             if not is_new and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
@@ -36,8 +35,8 @@ def _arisen(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
     def claims(observations: Observations) -> Iterator[cause.Claim]:
         poll = observations.last
         for each in observations.standing.arising.arisen.values():
-            age = poll.at - each.since if each.since is not None else ENDS
-            if each.rule is not rule or age < LASTS or (rule.name in CHOSEN and age >= ENDS):
+            age = poll.at - each.since if each.since is not None else standing.ENDS
+            if each.rule is not rule or age < standing.LASTS or (rule.name in standing.CHOSEN and age >= standing.ENDS):
                 continue
             is_own = each.place.subject in _placed_here(poll.facts.authors)
             if not is_own and not any(one.fits(rule.name, each.place.name) for one in poll.accepted):
@@ -49,18 +48,21 @@ def _arisen(rule: Rule) -> Callable[[Observations], Iterator[cause.Claim]]:
 
 @remembered
 def _placed_here(authors: Mapping[ChangeKey, Author]) -> Set[Subject]:
-    """Return the topics that this host's journal created or moved: kac showed the risks before."""
+    """Return the topics that were created or moved by kac on this host: it showed the risks to the operator before."""
     return {changed_place(about, "").subject for about, _, _ in authors if isinstance(about, TopicTarget | MoveTarget)}
 
 
-def _claim(stands: Stands) -> cause.Claim:
+def _claim(stands: standing.Stands) -> cause.Claim:
     rule, found, place, since, _ = stands
     name = f"{place.name} of {found.whose}" if found.whose else place.name
+    is_old = rule.is_lasting and since is None
+    certainty = Certainty.POSSIBLE if is_old else rule.certainty
+    severity = found.severity or (rule.severity if rule.severity is Severity.HIGH else Severity.WARNING)
     return cause.Claim(
         cause=rule.name,
         subject=place.subject,
-        severity=found.severity or (rule.severity if rule.severity is Severity.HIGH else Severity.WARNING),
-        certainty=rule.certainty,
+        severity=Severity.WARNING if is_old else severity,
+        certainty=certainty,
         title=f"{name}: {found.what}",
         evidence=(
             cause.Evidence(found.what, _reads(rule)),
@@ -69,25 +71,32 @@ def _claim(stands: Stands) -> cause.Claim:
         predicted=tuple(_explained(stands)),
         since=since,
         next=(cause.Next(found.advice or "mend it", " ".join(found.command), found.edits),),
-        yields=rule.certainty is not Certainty.CERTAIN,
+        yields=certainty is not Certainty.CERTAIN,
+        alone=certainty is Certainty.POSSIBLE,
         stands=(name, found.what),
     )
 
 
-def _explained(stands: Stands) -> Iterator[cause.Prediction]:
-    """Yield the symptoms that a finding explains: with an expired certificate, a broker seems to be silent."""
+def _explained(stands: standing.Stands) -> Iterator[cause.Prediction]:
+    """Yield predictions of the symptoms that a finding explains: for example, kac can't reach a broker with an expired
+    certificate.
+    """
     broker = stands.place.subject.broker
     if stands.found.severity is Severity.CRITICAL and broker is not None:
         yield from cause.predict(BROKER_SILENT, subject=Subject(broker=broker))
 
 
 def _reads(rule: Rule) -> str:
-    known = ", ".join(part.about.request for part in (*rule.reads, *rule.also) if part.about.request)
+    parts = dict.fromkeys((*rule.reads, *rule.also))
+    if Part.CONNECT in parts:  # the configs of connectors
+        parts.pop(Part.CONFIGS, None)
+    known = ", ".join(part.about.request for part in parts if part.about.request)
     return known or ("DescribeQuorum" if Part.QUORUM in rule.reads else "DescribeCluster")
 
 
 def _rule(rule: Rule) -> cause.CauseRule:
-    takes = f"{rule.certainty.value}: {rule.title}; the rule of `kac lint`"
+    old = "; possible if it was there before" if rule.is_lasting and rule.certainty is not Certainty.POSSIBLE else ""
+    takes = f"{rule.certainty.value}: {rule.title}; the rule of `kac lint`{old}"
     claims, since = _claims_of(rule), rule.since or "2.8"
     return cause.CauseRule(rule.name, claims, _rules_out(rule), reads=_reads(rule), takes=takes, since=since)
 
@@ -103,13 +112,15 @@ def _rules_out(rule: Rule) -> Callable[[Observations], str]:
 
 
 _NOT_THERE = {"replication-throttled": "no leftover replication throttle"}
-"""Rule -> the text if it has no finding, for rules whose findings might explain a symptom."""
+"""Name of a rule -> the text that rules its cause out if it has no finding; only for rules whose findings may explain a
+symptom.
+"""
 
 
 def _rule_of_arisen(rule: Rule) -> cause.CauseRule:
-    lasts = "from a minute to an hour" if rule.name in CHOSEN else "for a minute"
+    lasts = "from a minute to an hour" if rule.name in standing.CHOSEN else "for a minute"
     takes = f"possible: {rule.title}; it came while kac watched, {lasts}, with the same brokers; a rule of `kac lint`"
     return cause.CauseRule(rule.name, _arisen(rule), reads=_reads(rule), takes=takes, since=rule.since or "2.8")
 
 
-CAUSES = (*map(_rule, STANDING), *map(_rule_of_arisen, ARISING))
+CAUSES = (*map(_rule, standing.STANDING), *map(_rule_of_arisen, standing.ARISING))
