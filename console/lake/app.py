@@ -94,7 +94,9 @@ class Application:
     # -- streams -------------------------------------------------------------------------------------------------------
 
     def take(self, name: str) -> None:
-        """Process the new data of a source, or of bronze, once; if its topic was created again, try a second time."""
+        """Process the new data of a stream once: of a source, or of bronze. If that fails because the source's topic
+        was created again, try a second time.
+        """
         try:
             self._take(name)
         except Exception:
@@ -208,8 +210,8 @@ class Application:
             )
 
     def maintain(self) -> None:
-        """Compact the tables, delete the files that no reader needs and old rows, at most once a day (`EVERY`); in a
-        lake that had no maintenance yet, only if a table has more than 100 files (`MANY_FILES`).
+        """Compact the tables, and delete old rows and the files that no reader needs, at most once a day (`EVERY`).
+        In a lake without an earlier maintenance, do so only if a table has more than 100 files (`MANY_FILES`).
         """
         path = self._lake.path("maintained.json")
         done = self._lake.own_file("maintained.json")
@@ -323,8 +325,8 @@ class Application:
         ) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
-        """Return whether the end offsets in bronze's commits belong to a topic that was deleted, and `now` to a topic
-        that has been created under its name since. False if one of the two identities is unknown.
+        """Return whether the end offsets in bronze's commits belong to another topic than `now`: to one of the same
+        name that was deleted. False if one of the two identities is unknown.
         """
         noted = self._noted(name)[1]
         return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
@@ -360,8 +362,8 @@ class Application:
         """Return the ranges of offsets that a topic deleted before this batch could read them.
 
         The ranges begin at the end offsets of the former batch or, for a new checkpoint, at the end offsets in bronze's
-        commits; empty if neither exists. For a topic that was created again, the result also has the unread records
-        that the deleted topic may have had.
+        commits; the result is empty if neither exists. If the topic was created again, the result also has a range of
+        unknown length for each partition of the deleted topic, which may have had unread records.
         """
         topic = self._topics[name]
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
@@ -427,9 +429,10 @@ class Application:
             self._report.lag_ms = max(0, round(time.time() * 1000) - newest // 1000)
 
     def judge(self) -> None:
-        """Make `drift` and `policy_violation` again, if `history` or the operator's rules have changed since they were
-        made; otherwise do nothing. Batches may append to `history` meanwhile: the version of `history` at the start
-        is noted, so the next call covers their rows. Raises UnreadableInput: a file of rules is invalid.
+        """Make `drift` and `policy_violation` again, if `history` or the operator's rules have changed since they
+        were made; otherwise do nothing. If batches append to `history` meanwhile, the next call covers their
+        rows, because the version of `history` at the start is noted. Raises UnreadableInput: a file of rules is
+        invalid.
         """
         new = lake_runs.unjudged(self._lake)
         if new is None:
@@ -481,8 +484,8 @@ first and last time of change requests.
 
 
 def _condition(query: StreamingQuery) -> str:
-    """Return a message that names the error that ended a stream by Spark's error condition, or by its class if it has
-    no condition.
+    """Return a message about the error that ended a stream. It has Spark's condition of the error, or the error's
+    class if there is no condition.
     """
     wrong = query.exception()
     condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None

@@ -91,8 +91,9 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
 
 
 def _steps(rows: pa.Table) -> pa.Table:
-    """Return a row for each change request that one time shift explains: the shift is the number of quarters of an hour
-    by which the request precedes its record. A request that fits several shifts, such as an hourly one, is left out.
+    """Return a row for each change request for which exactly one time shift is possible: the number of quarters of an
+    hour by which the request precedes its record. A request that fits several shifts, such as an hourly one, is left
+    out.
 
     Args:
         rows: requests and records of the metadata log about the same entities.
@@ -116,8 +117,8 @@ def _steps(rows: pa.Table) -> pa.Table:
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:
-    """Return the number of quarters of an hour by which a request must be shifted to have caused a fact; None if no
-    shift of at most 26 hours fits, or if the request asks for another value.
+    """Return the number of quarters of an hour by which a request must be shifted to be the cause of a fact in the
+    metadata log; None if no shift of at most 26 hours fits, or if the request sets another value.
     """
     unknown = value is None or fact.value is None or op in ("append", "subtract")
     if fact.is_set is (op == "delete") or not (op == "delete" or unknown or value == fact.value):
@@ -149,8 +150,10 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
-    """Return the quarters of an hour by which a zone is wrong. None unless at least 2 requests (`LEAST_REQUESTS`) have
-    this shift, and more than four times as many as have the shift 0. Pure.
+    """Return the quarters of an hour by which a zone is wrong; None if it does not seem wrong. Pure.
+
+    A zone is wrong by a shift if at least 2 requests (`LEAST_REQUESTS`) have this shift, and more than four times as
+    many as have the shift 0.
 
     Args:
         requests: the quarters of an hour by which requests precede their records -> the number of such requests.

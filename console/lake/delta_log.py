@@ -1,9 +1,9 @@
 """A reader of the log of a Delta table: the files of a version, and the commits.
 
-The log is a file of JSON lines, its actions, for each version, and sometimes a checkpoint: the actions in force, as
-Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only the default protocol is supported: a
-table with more features (deletion vectors, mapped columns) is refused, since a read of its files alone would include
-deleted rows.
+For each version the log has a file of JSON lines, each an action. For some versions it also has a checkpoint, a Parquet
+file with all actions in force, which DuckDB reads (Delta's PROTOCOL.md, "Actions", "Checkpoints"). Only the default
+protocol is supported: a table with more features (deletion vectors, mapped columns) is refused, since a read of its
+files alone would include deleted rows.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
 
 
 def _end(database: DuckDBPyConnection) -> None:
-    """Close the database before Python ends; otherwise DuckDB reports each object that was not freed on
-    standard error.
+    """Close the database before Python ends; otherwise DuckDB prints a line on standard error for each object that
+    was not freed.
     """
     database.close()
     _database.cache_clear()

@@ -31,8 +31,8 @@ class Denied(NamedTuple):
 
     Attributes:
         denials: the number of denials.
-        since: the time of the first denial after the access was last allowed before `last`; of the first denial of all
-            if the lake does not show that the access was ever allowed.
+        since: the time of the first denial after the access was last allowed, if it was allowed before `last`. If the
+            lake does not show that, the time of the first denial of all.
         last: the time of the last denial.
         last_allowed: the last time that the access was allowed, before or after the denials; None if unknown: brokers
             log allowed accesses only at DEBUG.
@@ -115,8 +115,8 @@ def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[De
 
 
 def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
-    """Convert a row of `_DENIED` to a Denied, and return with it the last time before the last denial at which the
-    access was allowed; None if unknown.
+    """Convert a row of `_DENIED` to a Denied. Also return the last time, before the last denial, at which the access
+    was allowed; None if unknown.
     """
     *thing, count, since, last, allowed, hosts, requests, rule, before = row
     times = (reader.known_time(since), reader.known_time(last), reader.time(allowed))
@@ -212,8 +212,9 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return change -> the maximum time from the change to the poll that showed it: `BEFORE` (7 days) if that time is
-    longer or unknown. Only changes that a poll showed are in the result.
+    """Return change -> the maximum time by which the change may be earlier than its time in `history`, because only
+    a poll showed it: the time since the former poll, at most `BEFORE` (7 days), also if the former poll is
+    unknown. Only changes that a poll showed are in the result.
     """
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)

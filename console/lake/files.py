@@ -184,14 +184,15 @@ class Filesystem:
 
         Args:
             start: the first byte, from 0.
-            length: limit for the bytes; None: to the end.
+            length: the maximum number of bytes; None to read to the end.
 
         Returns:
             Fewer bytes than `length` if the file ends before.
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: it can't be read, is not a regular file, or, without a `length`, has more than LARGEST bytes left.
+            OSError: the file can't be read, is not a regular file, or, without a `length`, has more than LARGEST bytes
+                left.
         """
         with open_plain(path) as file:
             if length is None and os.fstat(file.fileno()).st_size - start > LARGEST:

@@ -4,10 +4,10 @@ tasks, a bucket of entities at a time.
 
 The rows of an entity follow from all bronze rows of that entity, and from a few facts about its cluster: the snapshots
 of its metadata log (`Epochs`), the time that the log covers (`Covered`), and the times of polls. If one of these facts
-changes for a time already processed, the whole cluster is made again; if it only extends, just the entities that
-changed in the newly covered time. Only rows that differ from the former ones are written, with a higher `made`. Usage
-follows from `history` and the requests, ten minutes of a cluster at a time; drift and policy violations follow from
-`history` and the operator's files.
+changes for a time already processed, the whole cluster is made again. If the covered time only extends, just the
+entities are made again that changed in the newly covered time. Only rows that differ from the former ones are written,
+with a higher `made`. Usage follows from `history` and the requests, ten minutes of a cluster at a time; drift and
+policy violations follow from `history` and the operator's files.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class PollTimes(NamedTuple):
     sure: int | None
     """The time of the last poll within the time that the metadata log covered before this batch; None if no poll is."""
     after: int
-    """The number of polls since the first new poll, including those already known."""
+    """The number of polls since the first new poll, including polls that were known before."""
     new: int
 
     @property
@@ -332,6 +332,11 @@ class Renewal:
     ) -> DataFrame:
         """Return the rows of the touched entities that `make` returns: new rows that differ from the existing ones.
         Each call of `make` gets one bucket of a cluster.
+
+        Args:
+            table: the table to which the new rows belong.
+            rows: the rows from which they are made.
+            gaps_of: clusters whose own rows, their gaps, are made again as well.
         """
         former = self._tables.read(table, touched.clusters | gaps_of)
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
@@ -565,8 +570,8 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the time that the logs of the touched clusters cover by the rows just made. For whole clusters it is
-        read from the table again; for others it can only grow, since a longer log revokes no change.
+        """Extend the time that the logs of the touched clusters cover by the rows just made. For whole clusters, this
+        time is read from the table again. For other clusters it can only grow, since a longer log revokes no change.
 
         Args:
             seen: the `SEEN` aggregates of the appended rows; None to read them from the table.
@@ -728,8 +733,8 @@ def make_usage(
 
 
 def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the parts of these hours and of the next hours, as pairs of a cluster and the part's number, in tens of
-    minutes since 1970; without those of whole clusters.
+    """Return the parts of ten minutes within these hours, and within the hour after each of them, as pairs of a cluster
+    and the part's number since 1970. Parts of whole clusters are left out, because these are made as a whole.
 
     Args:
         hours: pairs of a cluster and an hour, in hours since 1970.
@@ -857,7 +862,7 @@ def make_access(tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], ba
 # -- policies and drift ------------------------------------------------------------------------------------------------
 
 COMPARED_IN = 64
-"""Number of buckets of entities; all entities of one name are in the same bucket."""
+"""Number of buckets of entities that are compared between clusters; all entities of one name are in the same bucket."""
 
 
 def judge(

@@ -340,7 +340,9 @@ class _Reading:
                             bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
-        """Process a line; return whether it is the marker that the line before it was cut off. Raises BadLine."""
+        """Process a line. Return whether the line is the marker which says that the line before it was cut off.
+        Raises BadLine.
+        """
         found, settings = journal_lines.read_line(line, _decoded)
         if isinstance(found, journal_lines.IntentLine):
             if found.change in self.changes:

@@ -254,8 +254,8 @@ class _Plan:
             return  # the broker has deleted the segment since: a snapshot has its records
 
     def _cover(self, first: int, last: int) -> bool:
-        """Mark the offsets from `first` to `last` as covered, and return True; return False if a file of another
-        controller has covered `first` already.
+        """Mark the offsets from `first` to `last` as covered, and return True. Return False if a file of another
+        controller has covered `first` already, so that each record is read only once.
         """
         at = bisect_right(self._covered, (first, _ALL))
         begun, end = self._covered[at - 1] if at else (first, -1)
@@ -629,7 +629,8 @@ class _Walk:
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
         """Return the header at the position `found`; None if the bytes there are not a header that may follow the
-        damaged batch: the offsets in between must fit the bytes in between, at least one byte for each record.
+        damaged batch. A header may follow if its offset leaves no more records missing than there are bytes in
+        between, since each record takes at least one byte.
         """
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
@@ -652,8 +653,8 @@ def _is_plausible(head: Header) -> bool:
 
 
 _FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
-"""The bytes of a control batch that hold the record type: they follow the version in the record's key, which five
-fields of a byte each precede.
+"""The bytes of a control batch that hold the number of the record's type. Before them are five fields of one byte
+each, and the version with which the record's key begins.
 """
 _SNAPSHOT_FOOTER = b"\0\4"
 

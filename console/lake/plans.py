@@ -276,7 +276,7 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 
 class BrokerLogs(Source):
     """The log files in `Settings.inputs` that one logger of brokers wrote. Its offset has the progress of each file,
-    which its content identifies and not its name, and the parts of the batch that ends at the offset.
+    and the parts of the batch that ends at the offset. A file is identified by its content, not by its name.
     """
 
     logger: ClassVar[Logger]
@@ -382,12 +382,12 @@ def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], log
     """Return the ranges of the brokers' log files that no run has read, and the progress to remember afterwards.
 
     Args:
-        inputs: `cluster/broker` -> the remembered progress of its files.
+        inputs: `cluster/broker` -> the remembered progress of the broker's files.
         logger: the logger that wrote the logs.
 
     Raises:
-        UnreadableInput: no file matches, a file is truncated, a file is given for two brokers, two brokers wrote the
-            files that are given for one, or a time zone is unknown.
+        UnreadableInput: no file matches, a file is truncated, a file is given for two brokers, the files that are given
+            for one broker are from two, or a time zone is unknown.
         LogChangedError: a file was deleted just now.
         OSError: a file can't be read.
     """

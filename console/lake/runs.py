@@ -65,9 +65,9 @@ def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the names of the streams that have work to do, `GOLD` last; empty if no stream has. Sources without new
-    data release the data that was read (`Source.committed`). If a source's input is refused and other streams have
-    work, its stream is also returned: its own run then raises the error.
+    """Return the names of the streams that have work to do, `GOLD` last; empty if no stream has. A source without new
+    data releases the data that the lake has already (`Source.committed`). If the input of a source is refused and
+    other streams have work, the stream of the source is also returned: its own run then raises the error.
 
     Raises:
         UnreadableInput: an input is refused, and no other stream has work.
@@ -143,8 +143,8 @@ def is_of_another(lake: Lake) -> bool:
 
 
 def is_undone(lake: Lake) -> bool:
-    """Return whether the last batch of request logs was undone. If the run died before it deleted the stream's
-    checkpoint, the checkpoint still exists.
+    """Return whether the last batch of request logs was undone, because the time zone of a log is wrong. If the run
+    died before it deleted the stream's checkpoint, the checkpoint still exists.
     """
     return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
 
@@ -232,9 +232,9 @@ def begins(lake: Lake) -> dict[str, Offset]:
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the start offset of a source that has lost its checkpoint: its end offset in the newest commit of bronze.
-    None if bronze has no commit of the source, or if its checkpoint has a completed batch, since Spark does not ask
-    for a start offset then.
+    """Return the start offset of a source that has lost its checkpoint: the end offset of the source in the newest
+    commit of bronze. None if bronze has no commit of the source. Also None if the checkpoint has a completed
+    batch, since Spark then does not ask for a start offset.
     """
     if batches(lake, stream)[1] is not None:
         return None

@@ -78,7 +78,7 @@ class S3Keys(NamedTuple):
     source: str
     """The origin of the credentials, as text for the operator."""
     ends: datetime | None = None
-    """The time at which they expire; None if they do not, or if it is unknown."""
+    """The time at which the credentials expire; None if they do not expire, or if the time is unknown."""
 
     def __repr__(self) -> str:
         return f"S3Keys(of {self.source})"
@@ -212,11 +212,11 @@ class S3Files(files.Filesystem):
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
         """Return the settings of Hadoop's S3A for this bucket; see `Filesystem.spark_settings`.
 
-        S3A keeps the keys of its settings as long as a filesystem is open; if keys expire, Java gets the next ones by
-        the profile of `java_properties`. Workers on other machines do not have it.
+        S3A keeps the keys of its settings as long as a filesystem is open. If keys expire, Java gets the next ones by
+        the profile of `java_properties`; workers on other machines do not have this profile.
 
-        Delta's commits need nothing more: its own way to write to S3, which is for one driver (S3SingleDriverLogStore),
-        is enough, since the lease of `lock` admits only one application at a time.
+        Delta's commits need nothing more. Delta's default way to write to S3 (S3SingleDriverLogStore) is safe only for
+        one driver, and the lease of `lock` admits only one application at a time.
         """
         keys = self._keys and self._keys()
         provider = f"org.apache.hadoop.fs.s3a.{_OF_THREE if keys.token else _OF_TWO}" if keys else ""

@@ -35,7 +35,7 @@ class Column:
     """The type as in Spark's SQL; timestamps are UTC with microseconds."""
     doc: str
     nullable: bool = False
-    """Whether it may be null; `doc` says what null means."""
+    """Whether the column may be null; `doc` says what null means."""
     of: Table | None = None
     """The table whose columns are the fields of this struct; None for other types."""
 

@@ -158,8 +158,10 @@ MADE_AGAIN = "the topic was deleted and created again"
 
 def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
     """Return the ranges of offsets that were deleted before a batch from `start` to `end` could read them. All offsets
-    are by partition; a partition that is missing in `start` begins at 0. If brokers have no topic ids, a topic that
-    was created again is recognized only if it has fewer offsets than were read; the batch then lacks these offsets.
+    are by partition; a partition that is missing in `start` begins at 0.
+
+    If brokers have no topic ids, a topic that was created again is recognized only if it has fewer offsets than were
+    read before. Its records up to `end` are then in the result, because the batch does not read them.
 
     Args:
         first: the first existing offset of each partition.

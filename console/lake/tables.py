@@ -66,8 +66,8 @@ def empty(spark: SparkSession, ddl: str) -> DataFrame:
 
 
 def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
-    """Return records of the metadata log, with the entity's key also in those that name a topic or ACL only by its id;
-    records with unknown ids are left out.
+    """Return records of the metadata log, each with its entity's key. A record that names a topic or ACL only by its id
+    gets the key from `names`; records with unknown ids are left out.
 
     Args:
         names: the columns cluster_id, entity_id, name.
@@ -270,8 +270,8 @@ MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Compact tables of more than `MANY_FILES` (100) files, delete the files of all tables that no recent version
-    needs, and delete rows older than `keep_days`.
+    """Delete rows older than `keep_days`, compact tables of more than `MANY_FILES` (100) files, and delete the files of
+    all tables that no recent version needs.
 
     Args:
         files: name of a table -> number of files.

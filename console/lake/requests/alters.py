@@ -80,7 +80,7 @@ def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, er
 
 
 def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, whose every config is a `set`."""
+    """Yield the changes of INCREMENTAL_ALTER_CONFIGS or ALTER_CONFIGS. In the latter, every config is a `set`."""
     for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
         entity_type = entities.named(entities.CONFIG_TYPES, resource["resourceType"])
         key = entities.config_key(entity_type, resource["resourceName"])

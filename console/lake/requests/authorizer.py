@@ -304,8 +304,9 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield rows of AUTHORIZATION for blocks of whole lines with their byte positions: the decisions by the minute, the
-    damaged lines, and the number of lines. There is always a last batch, which has at least that number.
+    """Yield rows of AUTHORIZATION for blocks of whole lines with their byte positions: the decisions by the minute,
+    the damaged lines, and the number of lines. A last batch is always yielded, because it has the number of
+    lines.
     """
     fold = sys.maxsize if whose.fold_at is None else whose.fold_at
     chunk, end = _Chunk(), 0

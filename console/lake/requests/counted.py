@@ -1,7 +1,6 @@
 """Lines of request logs, added up by the second in one pass; the same pass finds the changes and the damaged lines.
 
-The results in memory are those of lines of at most twice `CHUNK_BYTES`; a second whose lines take more gets several
-rows.
+The results of at most twice `CHUNK_BYTES` of lines are in memory. A second with more lines gets several rows.
 """
 
 from __future__ import annotations
@@ -114,8 +113,8 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of `COUNTED` for blocks of whole lines with their byte positions. There is always a last batch,
-    which has at least the number of lines.
+    """Yield batches of `COUNTED` for blocks of whole lines with their byte positions. A last batch is always
+    yielded, because it has the number of lines.
     """
     chunk = _Chunk()
     size = 0

@@ -50,8 +50,9 @@ _LONGEST_TIME = 200
 _DEEPEST = 4
 """Maximum number of wrappers around a line: a layout's JSON in Docker's JSON in a shipper's JSON, and one more."""
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
-"""(bound, factor): a number of a time since 1970 below the bound is in seconds, milliseconds or microseconds;
-multiplied by the factor it is in nanoseconds. A number above all bounds is in nanoseconds.
+"""Pairs of a bound and a factor, in rising order. A number below a bound is a time since 1970 in seconds,
+milliseconds or microseconds; multiplied by the factor it is in nanoseconds. A number above all bounds is in
+nanoseconds already.
 """
 _YEARS = range(1970, 2200)
 """Valid years of a line's time: clients can choose names that contain any time, and datetime's arithmetic fails near
@@ -187,8 +188,8 @@ def _event(line: bytes, message: bytes, *, is_request: bool) -> tuple[bytes, At 
         is_request: whether the message is that of the request logger.
 
     Returns:
-        The string and the object's time, None without a valid time. An empty text if another logger wrote a request.
-        None if the line is not such an object.
+        The string, and the time of the object, None without a valid time. If another logger wrote the request, the
+        string is empty. None if the line is not such an object.
     """
     try:
         event = _EVENT.decode(line)
@@ -652,9 +653,9 @@ class Line(NamedTuple):
 
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
-    """Return the text before the request in the line at `begin` … `end`, and its time, None without a valid time. If
-    the line has no request, may have it in a JSON object, or has any other text before it, return a line feed and
-    None: `one_line` has to parse it.
+    """Return the text before the JSON of the request in the line at `begin` … `end`, and its time, None without a
+    valid time. This is possible only for a line that has no other JSON, and before the request only the usual
+    parts (`_is_bare`). For any other line return a line feed and None: `one_line` has to parse it.
     """
     found = text.find(MESSAGE, begin, end)
     if found < 0 or text.find(b"{", begin, found) >= 0 or not _is_bare(text[begin:found]):

@@ -254,9 +254,10 @@ class LogBytes:
         return 0
 
     def _before_pieces(self, end: int) -> int:
-        """Return the position before the pieces of a line that a container's runtime has split, if they end at `end`
-        and the last of them is not written yet; otherwise `end`. Pieces of more than `LONGEST_JOINED` bytes count as
-        complete.
+        """Return the position at which the range to read has to end, at most `end`, so that it contains no
+        incomplete line. If the text before `end` ends with pieces of a line that a container's runtime has split,
+        and the last piece is not written yet, this is the position before these pieces. Pieces of more than
+        `LONGEST_JOINED` bytes count as complete.
         """
         for size in (BLOCK_BYTES, LONGEST_JOINED):
             begin = max(self.nuls, end - size)
@@ -267,8 +268,9 @@ class LogBytes:
         return begin + cut if cut or begin == self.nuls else end
 
     def past_pieces(self, at: int) -> int:
-        """Return the position after the pieces that continue the line before the first line from `at` on; `at` if no
-        piece continues it. Raises OSError.
+        """Return the position after the pieces that continue the line which ends at `at`, or contains it; `at` if no
+        piece continues it. A part of the file begins there, because the pieces belong to the part before. Raises
+        OSError.
         """
         begin = max(0, at - BLOCK_BYTES)
         text = self._read_at(begin, at - begin + BLOCK_BYTES)
@@ -495,9 +497,11 @@ def _only(shown: datetime, offset: timedelta | None) -> str:
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """Return the byte position from which on times are in the second pass, None if there is no such position: the place
-    where the times jump back. If all times are ambiguous and none jumps back, also return the latest time, else
-    None: then the lines do not show their pass.
+    """Return the byte position from which on times are in the second pass; None if there is no such position. This is
+    the place where the times jump back, or 0 if the times begin within the ambiguous hour and go on beyond it.
+
+    If all times are ambiguous and none jumps back, the lines do not show their pass: then also return the latest time.
+    Otherwise the second value is None.
 
     Args:
         times: (byte position, time without zone) of all lines, in order.

@@ -85,8 +85,8 @@ def joined(text: bytes, begin: int, end: int) -> tuple[bytes, int] | None:
 
 
 def end_of_rest(line: bytes, text: bytes) -> int:
-    """Return the index after the pieces at the beginning of a text that continue the piece in a line; 0 if no piece
-    does.
+    """Return the index in `text` after the pieces at its beginning that continue the piece in `line`; 0 if no piece
+    continues it.
     """
     first = _piece_of(line.rstrip(b"\r\n"))
     ends = [] if first is None else [end for _, end in _following(first, text, 0)]
@@ -94,8 +94,8 @@ def end_of_rest(line: bytes, text: bytes) -> int:
 
 
 def open_end(text: bytes) -> int:
-    """Return the index of the first of the pieces at the end of a text whose last piece is missing; the length of the
-    text if its last line does not continue.
+    """Return the index at which the pieces of an incomplete line begin, if a text ends with such pieces. If the last
+    line of the text does not continue, return the length of the text.
     """
     cut = len(text)
     while cut:

@@ -107,8 +107,9 @@ _NEVER = 1 << 62
 
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
-    """Yield the changes of one entity that requests report. `is_copy` stays True only if the original request of the
-    copy is also among them. A number of partitions or replicas that a request leaves to the brokers becomes None.
+    """Yield the changes of one entity that requests report. `is_copy` of a forwarded request stays True only if its
+    original request is also among the changes. A number of partitions or replicas that a request leaves to the
+    brokers becomes None.
 
     Args:
         asked: the changes; `is_copy` marks those of forwarded requests.
@@ -190,8 +191,9 @@ def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Auth
 # requests, which have the principal.
 
 STEPS = (0, 25_000, 250_000)
-"""Limits of the time between a change and its request, in microseconds: none; on one host, where a line is logged a
-little after the request's end and its start is computed from there; in one data centre. Requests within a higher
+"""Limits of the time between a change and the time span of its request, in microseconds. At 0 the span covers the
+change. On one host the time is up to 25,000, because the start of a request is computed from the time of its
+line, which is logged a little after its end. Within one data centre it is up to 250,000. Requests within a higher
 limit count only if there are none within a lower one.
 """
 _ALL = "*"
@@ -251,8 +253,8 @@ def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Yield a report, and further reports for the changes that it implies: the creation of a topic, for example, also
-    sets its id.
+    """Yield a report, and further reports for the changes that the report implies: the creation of a topic, for
+    example, also sets the topic's id.
     """
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
@@ -283,8 +285,8 @@ def _named(change: kraft.Event, found: set[tuple[int, Author]]) -> kraft.Event:
     """Return the change with the authors whose times fit best.
 
     Args:
-        found: pairs of the number of `STEPS` that a report's distance in time exceeds, and the report; of all reports
-            with the same content.
+        found: all reports with the same content as the change, each as a pair: how many of the limits in `STEPS` its
+            distance in time exceeds, and the report.
     """
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]

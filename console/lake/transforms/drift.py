@@ -62,8 +62,8 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield a row for each peer whose value differs from the majority's. Among equally frequent values, one that a peer
-    inherits is the majority's; if this does not decide, no row.
+    """Yield a row for each peer whose value differs from the majority's. If several values are equally frequent, one
+    that a peer inherits counts as the majority's; if this does not leave a single value, yield no row.
 
     Args:
         peers: all compared peers, also those without a value.
@@ -195,7 +195,7 @@ def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
 
 
 def _in_files(seen: pa.Table) -> set[Row]:
-    """Return (cluster, broker, attribute) of each value whose last poll had it from the broker's server.properties."""
+    """Return (cluster, broker, attribute) of each value that the last poll found in the broker's server.properties."""
     names = ("cluster_id", "entity_key", "attr", "source")
     last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
     return {key for key, source in last.items() if source == _STATIC}

@@ -120,8 +120,8 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
 
 def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
     """Return whether the log covers an event, and the hole of the log in which the event may lie, or None. The log
-    covers an event that lies in no hole and at most `TOLERANCE` (2 s) before the log's first or after its last
-    record.
+    covers an event that lies in no hole, at most `TOLERANCE` (2 s) before the log's first record, and at most
+    `TOLERANCE` after its last record.
     """
     if covered is None:
         return False, None
@@ -287,9 +287,9 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """Return the principal and the attribution of a change. A change from the log or a poll has its own; for a change
-    that only requests or the journal report, they are those of all reports of it. The principal is None if it is
-    unknown.
+    """Return the principal and the attribution of a change. A change from the log or a poll has its own. If only
+    requests or the journal report a change, both follow from all reports of the change. The principal is None if
+    it is unknown.
     """
     if told.source not in AUTHORS:
         return told.principal, told.attribution

@@ -7,9 +7,9 @@ assumes: Produce and Fetch are throttled by their byte rate if there is such a l
 requests, by `request_percentage`; requests that change topics are throttled by `controller_mutation_rate`, which is not
 in this table.
 
-A row is about the users and clients that share the limit in effect in that second; a minute in which the limit changed
-has the last one. A user without a limit has a row for each pair with a client id. Pure; times are microseconds since
-1970.
+A row is about one minute of the users and clients that share a limit; each second counts for the limit in effect at
+that time. If the value of a limit changed within the minute, the row has the last one. A user without a limit has a row
+for each pair with a client id. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def holding(rows: pa.Table, table: Table) -> pa.Table:
 
 def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:
     """Return the rows to append so that the rows in `made` replace those in `former`: all rows of each key
-    (`Table.newest`) with a difference, and a tombstone for each key of `former` that `made` lacks. Both have the
-    table's columns.
+    (`Table.newest`) with a difference, and a tombstone for each key of `former` that `made` lacks. `made` and
+    `former` have the table's columns.
     """
     keys, names = table.newest, table.names
     new: dict[Row, Counter[Row]] = defaultdict(Counter)
