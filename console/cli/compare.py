@@ -50,8 +50,8 @@ def run_compare(options: argparse.Namespace) -> int:
     """Print the differences between two contexts, files or entities, or among brokers.
 
     Returns:
-        The exit code: 0 compared, 1 something could not be read, 2 the arguments are invalid, 3 with --exit-code: there
-        are differences.
+        The exit code: 0 compared; 1 something could not be read; 2 the arguments are invalid; 3 with --exit-code, if
+        there are differences.
     """
     if options.brokers:
         return _brokers(options)

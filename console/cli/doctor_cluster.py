@@ -327,7 +327,7 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
 
 
 async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Return the checks whether each registered controller answers, and which one is the leader."""
+    """Return the checks of the registered controllers: whether each of them answers, and which one is the leader."""
     from console.admin.cluster import describe_quorum
 
     silent = (await link.silence(STEP_SECONDS)).silent
@@ -362,8 +362,8 @@ def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
 
 
 async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Return the checks whether each of the first `MOST_BROKERS` brokers that are not fenced is reachable at its
-    advertised listener, with the duration of a request.
+    """Return the checks of the first `MOST_BROKERS` brokers that are not fenced: whether each is reachable at its
+    advertised listener, and the duration of a request.
     """
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
@@ -408,8 +408,8 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
 
 def _map(missed: Sequence[admin_settings.Address], count: int, route: admin_settings.Route) -> Check:
-    """Return the check for a cluster whose bootstrap address answers although the advertised addresses of its brokers
-    do not. It has the lines of `[contexts.NAME.addresses]` for the operator to complete.
+    """Return the check for a cluster whose bootstrap address answers, although the advertised addresses of its brokers
+    do not. The remedy has the lines of `[contexts.NAME.addresses]` for the operator to complete.
 
     Args:
         missed: the advertised addresses that were not reached.
@@ -521,7 +521,9 @@ async def _quotas(link: Link, settings: admin_settings.ConnectionSettings) -> Ch
 
 
 async def _registry(_link: Link, settings: admin_settings.HttpSettings) -> Check:
-    """Return the check whether the schema registry answers, on the same way as the brokers (`via`)."""
+    """Return the check of the schema registry: whether it answers. The registry is reached by the same way as the
+    brokers (`via`).
+    """
     from console.admin.schema_registry import SchemaRegistry
     from console.model.schemas import NotDecoded
 

@@ -100,8 +100,9 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options with the cluster to use: the one that they name; if they name none, the context with the name
-    of the cluster that the files are for. Print which cluster is used, unless the options name the files' cluster.
+    """Return the options with the cluster to use: the cluster that the options name, else the context with the name
+    of the cluster that the files are for. Print which cluster is used, unless the options name the files'
+    cluster.
     """
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}
@@ -185,8 +186,8 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print the changes that would bring the cluster to the wanted state of the files.
 
     Returns:
-        The exit code: 0 printed, 1 a part can't be read or changed, 2 the files or the context are invalid, 3 with
-        --exit-code: there are changes.
+        The exit code: 0 printed; 1 a part can't be read or changed; 2 the files or the context are invalid; 3 with
+        --exit-code, if there are changes.
     """
     return tell_difference(options, "diff", keep=lambda *_: True)
 
@@ -262,8 +263,8 @@ def run_plan(options: argparse.Namespace) -> int:
     """Print the pending changes after the brokers have checked them, and write the plan into the file of --out.
 
     Returns:
-        The exit code: 0 printed, 1 a part can't be changed or brokers refuse it, 2 the files or the context are
-        invalid, 3 with --exit-code: there are changes.
+        The exit code: 0 printed; 1 a part can't be changed or brokers refuse it; 2 the files or the context are
+        invalid; 3 with --exit-code, if there are changes.
     """
 
     def keep(plan: Plan, cluster_id: str) -> bool:
@@ -433,8 +434,9 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without the edits whose former values have changed since the plan was written, or can't be read;
-    with --force they are kept. Also return the exit code so far. Print the refused edits and the changed values.
+    """Return the plan without the edits whose former values have changed since the plan was written, or can't be
+    read; with --force, such edits are kept. Also return the exit code so far. Print the refused edits and the
+    changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer

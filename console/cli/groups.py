@@ -152,8 +152,8 @@ def _listed(kind: Kind, given: argparse.Namespace) -> noun.Statements:
 
 
 def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
-    """Return the filters of a `list` statement for a text like ``Empty,Stable``: `` state=Empty`` and ``
-    state=Stable``. For an empty text or None, return one empty filter.
+    """Return the filters of a `list` statement for a text like ``Empty,Stable``, each with a space in front:
+    ``state=Empty``, ``state=Stable``. For an empty text or None, return one empty filter.
 
     Args:
         name: the name of the filter.
@@ -199,8 +199,8 @@ def _of_each(
     to: Literal["apply", "show"] = "apply",
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None,
 ) -> noun.Statements | noun.Carry:
-    """Return the statements for each of these groups; if the cluster has to be read first, the function that reads it
-    and returns them.
+    """Return the statements for each of these groups. If the cluster has to be read first, return the function that
+    reads it and then returns the statements.
 
     Args:
         names: the names of the groups; empty for all groups of the kind. Named share and streams groups are looked up,
@@ -283,8 +283,8 @@ def _reset(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carr
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
-    """Return the topics and partitions in the options (``T`` or ``T:0,1``) as clauses of the language: `` topic T
-    partition 0``. Raises OptionsError.
+    """Return the topics and partitions in the options (``T`` or ``T:0,1``) as clauses of the language, each with a
+    space in front: ``topic T partition 0``. Raises OptionsError: an option has another form.
     """
     found: list[str] = []
     for text in getattr(given, kind.topic.replace("-", "_")):

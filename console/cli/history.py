@@ -131,11 +131,11 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """Return the context that options or environment name, else the default context. Return an exit code if a named
-    context can't be used.
+    """Return the context that options or environment name, else the default context. If the named context can't be
+    used, print the reason and return an exit code.
 
-    Return None if there is no default context, or if --lake and --cluster are given: a lake can be read without a
-    context.
+    Return None if there is no usable default context. Also return None if --cluster is given, and neither options nor
+    environment name a context: a lake can be read without a context.
     """
     if _names_a_cluster(options):
         context = context_of(options)
@@ -372,7 +372,7 @@ def run_drift(options: argparse.Namespace) -> int:
     """Print the values that differ among brokers, among clusters, or from the baseline.
 
     Returns:
-        The exit code: 0 printed, 1 the lake could not be read, 2 invalid arguments, 3 with --exit-code: a value
+        The exit code: 0 printed; 1 the lake could not be read; 2 invalid arguments; 3 with --exit-code, if a value
         differs.
     """
 

@@ -38,7 +38,7 @@ def run_update(options: argparse.Namespace) -> int:
     """Process the new data of the lake once.
 
     Returns:
-        The exit code: 0 done, 1 failed, or the lake has a problem, 2 invalid arguments.
+        The exit code: 0 done; 1 failed, or the lake has a problem; 2 invalid arguments.
     """
     from console.cli.lake_progress import shown
 

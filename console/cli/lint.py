@@ -51,8 +51,8 @@ def run_lint(options: argparse.Namespace) -> int:
     applied.
 
     Returns:
-        The exit code: 0 printed, 1 no broker answers, or a part of the files can't be staged, 2 no context, no such
-        rule, or invalid files, 3 with --exit-code: there is a finding that is not accepted.
+        The exit code: 0 printed; 1 no broker answers, or a part of the files can't be staged; 2 no context, no such
+        rule, or invalid files; 3 with --exit-code, if there is a finding that is not accepted.
     """
     if options.offline and (not options.file or any(hasattr(options, each) for each in _NAMES_A_CLUSTER)):
         return leave(USAGE, "--offline judges files without a cluster: name files with -f, and no cluster")
@@ -73,8 +73,9 @@ def run_lint(options: argparse.Namespace) -> int:
 
 
 def _described(files: Read, context: str | None) -> DescribedCluster | None:
-    """Return the cluster that the files describe; one without settings if they describe none. Add the places of its
-    settings to those in `files`. If they describe several clusters or are invalid, print the reason and return None.
+    """Return the cluster that the files describe; a cluster without settings if they describe none. Add the places
+    of its settings to the places in `files`, so that a finding names its line. If the files describe several
+    clusters or are invalid, print the reason and return None.
     """
     from console.embedded.config_definitions import checked_value, release_configs
     from console.embedded.spec import RELEASE_NAMES
@@ -156,8 +157,8 @@ def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argp
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[Rule] | None:
-    """Return the rules that the options name, all rules if they name none. If no rule has a name, print it and return
-    None.
+    """Return the rules that the options choose: those of --rule, or all rules without it, except for those of
+    --skip. If there is no rule of a given name, print that and return None.
     """
     from console.answers.lint import did_you_mean
     from console.lint.rules import BY_NAME, RULES

@@ -91,8 +91,8 @@ def run_moves(options: argparse.Namespace) -> int:
     """Plan a goal and print the moves, begin or change an operation, or list operations.
 
     Returns:
-        The exit code: 0 planned, listed, or the goal is reached; 4 the same, but partitions or an operation have to
-        wait; 1 failed; 2 no context, or no such goal.
+        The exit code: 0 planned, listed, or the goal is reached; 4 the same, except that partitions or an operation
+        have to wait; 1 failed; 2 no context, or no such goal.
     """
     wrong = misused(options)
     if wrong:

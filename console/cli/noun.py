@@ -32,8 +32,8 @@ class Change(NamedTuple):
     to: Literal["apply", "check", "show"] = "apply"
     """Whether to send the plan, let the brokers only check it, or only show it."""
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None
-    """Returns lines for the edits of the statements, which are printed instead of staging the edits; None to stage
-    them.
+    """Returns the lines that are printed for the edits of the statements; the edits are then not staged. None to
+    stage the edits.
     """
 
 
@@ -103,8 +103,8 @@ class Noun(NamedTuple):
 
 
 class Asked:
-    """The options of a command, with a record of those that were read: a given option that is never read would have no
-    effect.
+    """The options of a command, with a record of those that were read. A given option that is never read would have no
+    effect, so the command refuses it.
 
     Attributes:
         asked: the names of the options that were read.

@@ -116,8 +116,9 @@ def run_triage(options: argparse.Namespace) -> int:
     """Print the verdict on a cluster or a flight record.
 
     Returns:
-        The exit code: 0 if the cluster is healthy, 1 if no broker answered or a part could not be read, 2 without a
-        context or for invalid options, 4 if there are causes, 5 if a symptom has no known cause; `REFUSED`, `ENDED`.
+        The exit code: 0 the cluster is healthy; 1 no broker answered, or a part could not be read; 2 no context or
+        invalid options; 4 there are causes; 5 a symptom has no known cause. A watch may also end with `REFUSED` or
+        `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         return leave(USAGE, "--request-log is of now: a flight record of the past can't be judged with it")
@@ -309,14 +310,14 @@ async def _ended(watching: Awaitable[Verdict], options: argparse.Namespace, voic
 
 
 async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voice | None = None) -> Verdict:
-    """Poll the cluster for the time of --for, and return the last verdict; with --watch, until the process is
-    interrupted.
+    """Poll the cluster for the time of --for, and return the last verdict; with --watch, until it is interrupted.
 
     Args:
-        voice: the sender of messages and metrics, which gets each verdict; None without receivers and ``--listen``.
+        voice: the sender of messages and metrics; None without receivers and ``--listen``.
 
     Raises:
-        AdminError: no broker responds at the beginning (if there is no voice), or without --watch at the end.
+        AdminError: the first poll fails (a voice reports an unreachable cluster instead); without --watch also the last
+            one.
         Refused: the cluster is not the one that the context declares.
     """
     from console.triage.diagnosis import diagnose

@@ -28,7 +28,7 @@ def run_watch(options: argparse.Namespace) -> int:
     """Print the rows of the watched subjects.
 
     Returns:
-        The exit code: 0 done, 1 no broker answered or a part could not be read, 2 no context, no such set, or invalid
+        The exit code: 0 done; 1 no broker answered, or a part could not be read; 2 no context, no such set, or invalid
         arguments.
     """
     from console.language.quoting import as_typed

@@ -97,8 +97,8 @@ def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequenc
     """Return True if the change is about SCRAM credentials, False if it is about quotas.
 
     Raises:
-        UsageError: the entity can't have one of the keys, SCRAM credentials are given together with quotas, or for the
-            default user.
+        UsageError: the entity can't have one of the keys, or SCRAM credentials are given together with quotas or for
+            the default user.
     """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
@@ -286,7 +286,8 @@ def _as_written(edits: Sequence[plan_edits.ConfigEdit], known: ConfigSet | None)
     """Return edits as staged, without the plan's own rules: values are unchanged, and an edit without an effect is
     kept.
 
-    The brokers validate the values, and a broker that gets its own value again reloads a key store.
+    The rules do not apply here because the brokers validate the values, and because a broker that gets its own value
+    again reloads a key store.
     """
 
     def was(key: str) -> Was:

@@ -134,8 +134,8 @@ ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""Singular name of an option -> the entity type, in the order in which kafka-configs looks for these options: it
-determines which of two entities is the first.
+"""Singular name of an option -> the entity type. They are in the order in which kafka-configs looks for these
+options, because this order determines which of two entities is the first.
 """
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
@@ -223,7 +223,9 @@ NOT_PAIRS = (
 
 
 def _outside_brackets(text: str, separator: str) -> list[str]:
-    """Split a text at each separator that is outside of brackets: the next bracket after it opens, or there is none."""
+    """Split a text at each separator outside of brackets. A separator is outside if the next bracket after it is an
+    opening one, or if no bracket follows.
+    """
     pieces, begins, at = [], 0, 0
     ends = [(found.start(), found[0]) for found in _BRACKETS.finditer(text)]
     for end, bracket in (*ends, (len(text), "[")):

@@ -226,7 +226,10 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
 
 
 def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
-    """Return the config resource whose keys complete a line: the entity `about`; for a broker, any broker."""
+    """Return the config resource whose keys complete a line. about: the type and the name of the entity on the line.
+    Without a name, any resource of the type serves; for a broker this is the one with the lowest id, since all
+    brokers have the same keys.
+    """
     from console.model.codes import GROUP, ResourceType
 
     kind, name = about
@@ -381,7 +384,8 @@ class _Finder(CompletionFinder):
 
 
 class _Line:
-    """An incomplete command line: its command, as a parser that knows the kind of names of each option's value.
+    """An incomplete command line. Its command is available as a parser that knows which kind of names each option's
+    value has.
 
     Attributes:
         typed: the last word.
@@ -497,7 +501,7 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
 
     Args:
         typed: the whole word, unquoted.
-        replaced: the part that bash replaces, as on the line after an open quote.
+        replaced: the part that bash replaces, as it is written on the line, without the open quote.
         quote: the open quote; ``""`` if no quote is open.
 
     Returns:

@@ -39,8 +39,9 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _key(table: Table) -> Iterator[str]:
-    """Yield the line about the key of a table. Only for silver and gold it promises one row for each key, because rows
-    in other layers may repeat a key; there, a table whose key is in structs gets no line.
+    """Yield the line about the key of a table. In silver and gold the line promises one row for each key; in other
+    layers it only names the key, since rows may repeat it. A table of another layer whose key is in structs gets
+    no line.
     """
     if table.layer in ("silver", "gold"):
         yield f"One row for each {_names(table.key)}."

@@ -50,7 +50,9 @@ class Fitted(NamedTuple):
 
     data: Data
     left_out: tuple[LeftOut, ...]
-    """The shortened lists; one for each path, the longest of its lists."""
+    """The shortened lists and mappings, one for each path. If several lists have the same path, one in each row, the
+    longest of them is named.
+    """
 
 
 def fitted(data: Data, rows: int = ROWS) -> Fitted:
@@ -76,12 +78,12 @@ def _note(where: str, rows: int, of: int, left_out: dict[str, LeftOut]) -> None:
 
 
 def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> Data:
-    """Return the part of an answer that is shown, with secrets hidden: only this part is searched for secrets, which
-    takes time.
+    """Return the part of an answer that is shown, with secrets hidden. The rest is cut off before the search for
+    secrets, which takes time.
 
     Args:
         where: the path of `data` in the answer.
-        left_out: path -> the shortened list; it is extended.
+        left_out: path -> the shortened list or mapping; it is extended.
     """
     if isinstance(data, str):
         # Search for secrets before cutting: half a secret is a secret, too.
@@ -143,7 +145,9 @@ def _cut(text: str, longest: int, beyond: int = 0) -> str:
 
 
 def _masked(data: Data) -> Data:
-    """Return `HIDDEN` in place of a value, or of each side of a change; a value that is not set stays None."""
+    """Return `HIDDEN` in place of a value, or in place of each side of a change. A value that is not set stays None,
+    and the fields in `_BESIDE` stay as they are.
+    """
     if isinstance(data, Mapping):
         sides = data if "value" not in data else {"value": data["value"]}
         masked = {key: _masked(value) for key, value in islice(sides.items(), MOST_ROWS)}

@@ -42,8 +42,8 @@ def run_mcp(options: argparse.Namespace) -> int:
     """Serve an agent over standard input and output, until the input ends or the client stops reading.
 
     Returns:
-        The exit code: 0 served, 1 the package is missing, 2 no context, standard input is a terminal, or the folder for
-        plans does not exist.
+        The exit code: 0 served; 1 the package is missing; 2 there is no context, standard input is a terminal, or the
+        folder for plans does not exist.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         say(ABOUT)
