@@ -415,7 +415,8 @@ def literal_pattern(text: str) -> str:
 
 def list_filter(reader: language_reader.Reader, kind: str) -> statements.Glob | statements.FieldFilter:
     """Read one filter of `list`: a glob that names must match, or a comparison of a column: ``KEY=VALUE``,
-    ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``, ``KEY<=N``. Raises ParseError: it is missing or invalid.
+    ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``, ``KEY<=N``. Raises ParseError: the filter is missing or
+    invalid.
     """
     expected = language_reader.Expected(language_reader.What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
     word = reader.word

@@ -22,7 +22,7 @@ from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
 LIMIT = 80
-"""Maximum number of candidates that are returned: enough for all verbs if nothing is typed."""
+"""Maximum number of completions that are returned: enough for all verbs if nothing is typed."""
 
 
 class Completion(NamedTuple):
@@ -34,7 +34,7 @@ class Completion(NamedTuple):
     display: str = ""
     """The text for a list, without control characters."""
     meta: str = ""
-    """A short remark that a list shows next to it."""
+    """A short remark that a list of completions shows next to the text."""
     help: str = ""
     """One line of documentation."""
 
@@ -177,9 +177,11 @@ def config_candidates(
     """Yield the values to offer for a config's key.
 
     Args:
-        target: the resource; None if the statement names no resource. Only loggers get log levels.
+        target: the resource; None if the statement names no resource. Only for a broker's loggers are the values log
+            levels.
         entry: the broker's description of the key; None for an unknown key, which has no type, value or default.
-        typed: the part of the value before the cursor; for a list, of its last item. A number in it gets units.
+        typed: the part of the value before the cursor; for a list, of its last item. A typed number is offered with
+            units.
         help_: the key's documentation, shown with each candidate.
     """
     now = entry.value if entry is not None else None

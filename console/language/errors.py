@@ -1,7 +1,8 @@
 """Errors of commands: messages for the operator with a place in the text.
 
-LanguageError ├── ParseError      the text is not valid in the language; nothing was done └── CommandError    the
-statement is valid, but can't be carried out here
+LanguageError
+├── ParseError      the text is not valid in the language; nothing was done
+└── CommandError    the statement is valid, but can't be carried out here
 """
 
 from __future__ import annotations

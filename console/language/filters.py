@@ -106,8 +106,8 @@ _ORDERED = (">", ">=", "<", "<=")
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raise CommandError if a pattern looks like a quoted comparison, such as ``"lag>5"``: in quotes it is a pattern of
-    a name, and no entity can have that name.
+    """Raise CommandError if a pattern looks like a quoted comparison, such as ``"lag>5"``: in quotes it would select
+    only a name of this form.
     """
     names = {column.name for column in columns}
     for glob in statement.globs:
@@ -311,7 +311,7 @@ def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | 
     if the statement has no MATCH.
 
     MATCH selects the ACLs that affect a resource with the statement's resource_name (AclBindingFilter, KIP-290): those
-    on the literal name, on the literal ``*`` and on each prefix of it.
+    on this literal name, on the literal ``*``, and on each prefix of this name.
 
     Raises:
         CommandError: a value is no name of Kafka's enumeration, or MATCH is given with a pattern as the name.

@@ -24,9 +24,9 @@ def shown(name: Name) -> str:
 
 
 def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return the position of a group, which may not exist.
+    """Return the position of a group; its `group` is None if the group does not exist.
 
-    Raises CommandError: the position was not read completely, so that a missing offset would not be changed.
+    Raises CommandError: the position was not read completely, so that an edit could miss offsets.
     """
     name = group.text or ""
     position = snapshot.group_positions.get(name)

@@ -45,8 +45,8 @@ def to_edits(
 
 
 def to_statement(edit: Edit) -> EditStatement:
-    """Return the statement that stages an edit. In place of secrets, and of values of keys that look sensitive, it has
-    ``?``, which prompts the operator.
+    """Return the statement that stages an edit. In place of secrets, and of values of keys that look sensitive, the
+    statement has ``?``, which prompts the operator.
     """
     return _by_edit()[type(edit)](edit)
 

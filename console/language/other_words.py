@@ -1,6 +1,7 @@
 """The commands of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and the equivalent line of kac for each.
 
-The command line and the language use them. A line that begins with a verb stands in the verb's record. Pure.
+The command line and the language look up here the words that are no words of kac. If kac's line for a command begins
+with a verb, the verb's record has it (`Verb.stands_for`). Pure.
 """
 
 from __future__ import annotations

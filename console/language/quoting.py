@@ -182,7 +182,9 @@ def _lines(command: Command) -> Iterator[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words quoted for a shell, in which each option and its value are joined by a space."""
+    """Yield the words quoted for a shell. An option and its value are one text with a space between them, so that
+    they stay on one line.
+    """
     start = 0
     for place in range(1, len(words) + 1):
         if place == len(words) or words[place].startswith("--"):

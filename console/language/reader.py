@@ -101,7 +101,7 @@ class Candidate(NamedTuple):
 
     text: str
     meta: str = ""
-    """A short remark that a list shows next to it."""
+    """A short remark that a list of completions shows next to the text."""
     help: str = ""
     """One line of documentation."""
     form: Form = Form.NAME
@@ -274,7 +274,8 @@ class Reader:
         """Raise ParseError for a word.
 
         Args:
-            message: the message; ``""`` for one with what is valid and the word itself, unless it may be a secret.
+            message: the message; ``""`` for the usual message, which names what is valid and the wrong word, unless the
+                word may be a secret.
             word: the wrong word; None for the next word, for which the error lists everything that is valid.
             hint: the correct form; ``""`` for the most similar of the valid words.
         """

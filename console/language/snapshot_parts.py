@@ -29,7 +29,9 @@ class Needs(Struct, frozen=True):
     groups: frozenset[str] = frozenset()
     """Names of groups to read, with their members and lag."""
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
-    """Sets of patterns; the lag of all groups that match a pattern of a set is read. The empty set means all groups."""
+    """Sets of patterns; for each set, the lag of all groups that match one of its patterns is read. An empty set
+    among them stands for all groups.
+    """
     replica_logs: frozenset[str] = frozenset()
     """Topics; for their partitions that have no leader or that move, the state of the replicas' logs is read."""
     tiered: frozenset[str] = frozenset()
@@ -45,8 +47,8 @@ class Needs(Struct, frozen=True):
     transactions: frozenset[tuple[str, int]] = frozenset()
     """Partitions; their open transactions are read, and the facts that show whether a transaction hangs."""
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
-    """Filters of the quotas to read. If `parts` has all quotas, they are used only if the cluster has too many quotas
-    to read all of them.
+    """Filters of the quotas to read. If `parts` has all quotas, the filters are used only if the cluster has too
+    many quotas to read all of them.
     """
     acls_of: frozenset[str] = frozenset()
     """Principals whose ACLs are read, if not all ACLs are needed."""
@@ -71,8 +73,8 @@ class Needs(Struct, frozen=True):
     connectors: bool = False
     """Whether to read data about connectors: the lag of sinks, and dead letters."""
     mirrors: bool = False
-    """Whether to read the flows of MirrorMaker, and the end offsets of the copied partitions; topics and connectors are
-    read before.
+    """Whether to read the flows of MirrorMaker, and the end offsets of the copied partitions. Topics and connectors
+    are read first, since the flows follow from them.
     """
     users_of: frozenset[str] = frozenset()
     """Topics; the groups that read from them are read."""
@@ -93,7 +95,7 @@ class Needs(Struct, frozen=True):
 
 NOTHING = Needs()
 EVERY_BROKER = Needs(every=frozenset({codes.BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
-"""The configs of all brokers, and of the cluster-wide default."""
+"""The need for the configs of all brokers, and of the cluster-wide default."""
 
 
 def whole_parts(*names: str) -> Needs:
@@ -153,8 +155,9 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
 
 
 def quotas_around(entity: quota.QuotaEntity) -> frozenset[quota.QuotaFilter]:
-    """Return the filters for the quotas of an entity, of a user's clients, and of the entities whose quotas may apply
-    to it.
+    """Return the filters for the quotas of an entity; if the entity has a user, for all quotas of this user, with
+    any client id. For a user with a client id, and for an IP address, the filters also match the default entities
+    whose quotas may apply.
     """
     parts = entity.as_dict()
     found = (

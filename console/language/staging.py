@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Secrets = Mapping[str, Secret]
 """Key -> the secret of that key, for each secret that a statement needs."""
 SAID = 5
-"""Maximum number of edits without effect that a statement makes if all its edits would be without effect: they are
-reported as unchanged.
+"""Maximum number of edits of a statement if none of its edits would change anything. Staging reports them as
+unchanged, so that the operator sees that the statement had no effect.
 """
 
 
@@ -97,13 +97,12 @@ class Staging(Struct, frozen=True):
             raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
 
     def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
-        """Return the entry of a key in the configs of the resource, or in those of another resource of its type.
-
-        Brokers keep unknown keys, for their plug-ins: such a key has to be quoted. Brokers describe a throttle only if
-        it is set.
+        """Return the entry that describes a key: from the configs of the resource, else from those of another resource
+        of its type.
 
         Returns:
-            None if no keys of the type were read, and for a broker's key that is quoted or not described.
+            None if no keys of the type were read. Also None for a broker's key in quotes, since brokers accept unknown
+            keys for their plug-ins, and for a throttle that is not set, which brokers do not describe.
 
         Raises:
             CommandError: the key is unknown.

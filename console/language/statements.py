@@ -143,7 +143,7 @@ class OffsetPosition(Node, frozen=True):
     """
     path: str = ""
     metadata: str = ""
-    """The metadata to commit with an offset; ``""`` for none. Without an epoch the epoch is -1."""
+    """The metadata to commit with an offset; ``""`` for none."""
     epoch: int = -1
     restored: bool = False
     """Whether the group had this offset before: then it may be outside the log."""

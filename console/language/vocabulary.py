@@ -30,7 +30,9 @@ _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gss
 
 @cache
 def _undescribed(type_: ResourceType) -> ConfigSet:
-    """Return the keys of a resource type for which brokers describe only keys that are set."""
+    """Return kac's own list of the keys of a resource type, for a type of which brokers describe only keys that are
+    set.
+    """
     return ConfigSet(
         tuple(
             ConfigEntry(key.name, key.default, DEFAULT_CONFIG, type=ConfigType.parse(key.type))
@@ -40,9 +42,11 @@ def _undescribed(type_: ResourceType) -> ConfigSet:
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """Yield the sets of config entries that show a resource's keys: its own set; then, if this is missing or has only
-    the keys that are set, that of another resource of the type. Types whose resources have different keys, or levels
-    instead of values, have only the own set.
+    """Yield the sets of config entries that show which keys a resource can have.
+
+    The first set is the resource's own, if it was read. A further set follows if the own set is missing, or may have
+    only the keys that are set: that of another resource of the type, or kac's own list of keys. No further set follows
+    for types whose resources have different keys, or levels instead of values.
     """
     own = snapshot.configs.get(target)
     if own is not None:
@@ -86,8 +90,8 @@ def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEn
 
 
 def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return an entry for a key: the resource's own, else that of another resource; for ``listener.name.x.KEY`` else an
-    entry for ``KEY``. None if no set that was read has one.
+    """Return an entry that describes a key: the resource's own entry, else one of another resource of its type. If
+    there is none for ``listener.name.x.KEY``, an entry for ``KEY`` counts. None if no entry was read.
     """
     for name in dict.fromkeys((key, base_key(key))):
         for entries in described_sets(snapshot, target):

@@ -1,6 +1,7 @@
 """``analyze``: counts the records, keys and sizes in a topic.
 
-analyze = "analyze" ["topic"] NAME {option} option  = "last" DURATION | "sample" N "%" | "rate" SIZE | "--reveal"
+analyze = "analyze" ["topic"] NAME {option}
+option  = "last" DURATION | "sample" N "%" | "rate" SIZE | "--reveal"
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Analyze(Statement, frozen=True):
 
     topic: str
     last_ms: int | None = None
-    """The number of milliseconds before now from which on records are read; None to read all records."""
+    """The maximum age of the records to read, in milliseconds; None to read all records."""
     sample: float = 0.0
     """The percentage of each partition's records to read; 0 to read all."""
     rate: int = 0

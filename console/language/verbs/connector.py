@@ -140,8 +140,8 @@ def _creation_text(statement: CreateConnector) -> str:
 
 
 def _config_of(statement: CreateConnector) -> dict[str, str]:
-    """Return the keys of the file and of the statement with their values, without secrets that have a source: `needs`
-    depends on the connector's class.
+    """Return the config of a new connector, from the file and from the statement, without the secrets that still
+    have to be read. `needs` finds the connector's class in it.
     """
     given = {key: value.reveal() for key, value in statement.given or ()}
     return given | {each.key.name: each.value for each in statement.configs if isinstance(each.value, str)}

@@ -27,8 +27,8 @@ OWN_KEYS = {
 }
 REPLICATION_MAX = 2**15 - 1
 MOST_MARKS = 4
-"""Maximum number of dots and underscores in a topic's name up to which all names that would collide with it are read by
-name: at most 15.
+"""Maximum number of dots and underscores in a new topic's name for which kac reads all names that would collide with
+it, at most 15. If the name has more, only the name itself is read.
 """
 
 

@@ -80,8 +80,8 @@ def _parse(
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
-    """Read the words after ``delete records``: ``topic NAME [partition P] before (OFFSET | TIME | latest)``, and where
-    the records are kept or sent before that. Raises ParseError.
+    """Read the words after ``delete records``: ``topic NAME [partition P] before (OFFSET | TIME | latest)``, and the
+    place in which the records are kept, or to which they are sent, before the deletion. Raises ParseError.
     """
     topic = arguments.topic_name(reader)
     partition = arguments.optional_partition(reader, topic)
@@ -176,9 +176,9 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
-    """Yield an edit for each partition, which deletes the records before an offset. For a time this is the offset of
-    the first record that is not older; the end offset if all records are older. Raises CommandError: that offset was
-    not read.
+    """Yield an edit for each partition, which deletes the records before an offset. A time in the statement becomes
+    the offset of the first record that is not older, or the end offset if all records are older. Raises
+    CommandError: the offset for the time was not read.
     """
     name = staging.topic(statement.topic)
     if statement.partition is not None:

@@ -17,8 +17,8 @@ from console.operations import goals
 class AskOfOperation(BarStatement, frozen=True):
     """The statement ``operation``, which changes or ends an open operation.
 
-    If neither `throttle` nor `pause` is given, the operation ends without removing the throttles from brokers that do
-    not respond.
+    If neither `throttle` nor `pause` is given, the statement is ``give-up``: the operation ends although its throttles
+    are still set on brokers that do not respond.
     """
 
     number: int

@@ -89,8 +89,8 @@ def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable
         edits: the edits that pass over or delete the records.
 
     Raises:
-        CommandError: the topic contains the records itself; the plan already sends some of the records; or an earlier
-            apply wrote letters for them but did not pass over them.
+        CommandError: the records are from the same topic to which they would be sent; the plan already sends some of
+            the records; or an earlier apply wrote letters for some records but did not pass over them.
     """
     some = tuple(edits)
     if statement.to is not None:

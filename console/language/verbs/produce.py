@@ -268,7 +268,8 @@ def batches_of(
         found: the records.
         span: the place of the statement, for errors.
         schemas: the names of the schemas that encoded the records, as text.
-        first_for: the places at which later edits of the plan pass over the original records.
+        first_for: if dead letters are written, the records that later edits of the plan pass over or delete; empty
+            otherwise.
 
     Raises:
         CommandError: the topic's partitions are not known.
@@ -296,7 +297,7 @@ def batches_of(
 
 
 def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
-    """Return the number of batches for a partition that the plan has already, which is the number of the next one."""
+    """Return the number of batches that the plan already writes to a partition. It is the number of the next batch."""
     taken = [
         each.edit.number
         for each in staging.staged

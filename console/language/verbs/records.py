@@ -88,8 +88,9 @@ class Records(Statement, frozen=True):
 
     @property
     def begins(self) -> Bound:
-        """The place where the search begins: `start`; by default at the newest records; with a condition, an end or
-        limit 0 at the start of the log.
+        """The place where the search begins: `start` if it is given. By default a search that follows new records
+        begins at the end of the log. A search with a condition, an end or limit 0, or only for the newest record
+        of each key, begins at the start of the log. Any other search begins at the newest records.
         """
         if self.start is not None:
             return self.start
