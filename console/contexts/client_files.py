@@ -39,10 +39,10 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     """Return the entries of a file of client properties, Java's or librdkafka's.
 
     Returns:
-        The entries by key, each with its line; whether they are librdkafka's; and warnings, a line each.
+        The entries by key, each with its line; whether the file is librdkafka's; and warnings, a line each.
 
     Raises:
-        ContextError: it can't be read, or is in neither Java's nor librdkafka's form.
+        ContextError: the file can't be read, or is in neither Java's nor librdkafka's form.
     """
     data = read_file(path)
     # java.util.Properties#load(InputStream), which Kafka's tools use, reads only Latin-1.

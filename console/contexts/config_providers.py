@@ -1,6 +1,7 @@
 """References in values, ``${NAME:…}``, and Kafka's config providers, which a file declares itself (KIP-297).
 
-config.providers=pw config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
+config.providers=pw
+config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
 config.providers.pw.param.allowed.paths=/etc/kafka
 """
 
@@ -47,11 +48,12 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def placeholder(text: str) -> str | None:
-    """Return the first reference in a text for a message, or ``${…}`` if the whole text is ``${NAME}``, which a
-    template engine did not replace; None if the text has neither. No valid password, path or certificate contains
-    one.
+    """Return a placeholder in a text, for an error message; None if the text has no placeholder. No valid password,
+    path or certificate contains a placeholder.
 
-    The part of a reference after the provider's name is omitted: it may belong to a password.
+    A placeholder is a reference, or a whole text ``${NAME}`` that a template engine did not replace. The result has
+    only the name of a reference's provider, as ``${file:…}``, or no name at all (``${…}``), since the rest may belong
+    to a password.
     """
     first = next(references(text), None)
     if first is not None:

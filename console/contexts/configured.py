@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variable that replaces ``-b``, as `CONTEXT` replaces ``--context``; kac reads them only if no flag
-names a cluster.
+"""The environment variable that replaces ``-b``, as `CONTEXT` replaces ``--context``. kac reads both variables only
+if no flag names a cluster.
 """
 
 
@@ -92,8 +92,8 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The name of the default context: the one that kac's own file names, else the current context of the only
-        other tool that has one.
+        """The name of the default context. kac's own file may name it. If that file names none and has no contexts, it
+        is the current context of the only other tool that has one.
 
         None if kac's own file has contexts but names no default, or if no tool or several tools have a current context.
         """
@@ -172,12 +172,12 @@ def resolve(
     else the default context.
 
     Args:
-        name: the value of ``--context``; None like the next four if the flag was not given.
+        name: the value of ``--context``. It is None if the flag was not given, as are the next four arguments.
         bootstrap: the value of ``-b``: the addresses of the cluster, which replace those of the context or file.
         controllers: the value of ``--bootstrap-controller``: as `bootstrap`, but requests go to controllers, not to
             brokers.
         command_config: the value of ``--command-config``.
-        via: the value of ``--via``, the way to connect, which overrides the context's; if it names a service of
+        via: the value of ``--via``, the way to connect, which overrides the context's. If it names a service of
             Kubernetes and no other flag is given, the service is the address of the cluster.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.

@@ -107,8 +107,8 @@ def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """Return the message for an unknown key. It names a similar legal key; if none is similar, all legal keys if they
-    are few.
+    """Return the message for an unknown key. The message names the most similar legal key. If no legal key is
+    similar, it lists all legal keys, unless there are ten or more.
     """
     near = near_key(key, legal)
     if near:

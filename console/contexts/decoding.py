@@ -1,8 +1,9 @@
 """``[contexts.NAME.decode]``: decoders for topics whose keys and values refer to no schema of a registry.
 
-[contexts.prod.decode] "orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message =
-"shop.Order" } } } payments.value = { avro = "payment.avsc" } legacy.value = { command =
-["/usr/local/bin/legacy-to-json", "--strict"] }
+[contexts.prod.decode]
+"orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }
+payments.value = { avro = "payment.avsc" }
+legacy.value = { command = ["/usr/local/bin/legacy-to-json", "--strict"] }
 
 For a key or a value, kac uses the first entry whose pattern matches the topic. Files are relative to the folder of the
 configuration.

@@ -16,8 +16,8 @@ JAVA_SERVICE_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl.")
 
 
 def http_settings(values: Values) -> HttpSettings:
-    """Return the settings of a service at one URL, from the keys in `values`, which get a warning for an unsafe login
-    and for each key without effect.
+    """Return the settings of a service at one URL, from the keys in `values`. Add a warning to `values` for an unsafe
+    login, and for each key without effect.
 
     Raises:
         ContextError: a value is missing or invalid; one line with file, line and key.

@@ -40,8 +40,8 @@ MODULES = {
     "SCRAM-SHA-256": "scram.ScramLoginModule",
     "SCRAM-SHA-512": "scram.ScramLoginModule",
 }
-"""SASL mechanism -> Kafka's login module for a user name and a password, as a name below the package of Kafka's
-modules.
+"""SASL mechanism -> the class of Kafka's login module for a user name and a password, without the package
+``org.apache.kafka.common.security`` in front.
 """
 
 

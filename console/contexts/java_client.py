@@ -85,8 +85,8 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> admin_settings.TlsSettings:
-    """Return the TLS settings of these keys. Raises ContextError: an inline key is given without its certificate or the
-    certificate without its key, or a value is invalid.
+    """Return the TLS settings of the keys ``ssl.*``. Raises ContextError: a value is invalid, or only one of an
+    inline key and its certificate is given.
     """
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
@@ -214,8 +214,8 @@ def sasl_settings(values: Values) -> admin_settings.SaslSettings:
 
 
 def _options(values: Values, module: LoginModule | None) -> Mapping[str, str]:
-    """Return the options of the login module; those of Strimzi's module under the names that Kafka's own module has.
-    Empty for None.
+    """Return the options of a login module; empty for None. The options of Strimzi's module are renamed to those of
+    Kafka's own module. Raises ContextError: an option of Strimzi's module has no counterpart.
     """
     try:
         return {} if module is None else strimzi_oauth.renamed(module.options)
@@ -385,7 +385,9 @@ def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
 
 
 def _milliseconds(options: Values, name: str) -> str | None:
-    """Return a timeout in Strimzi's option, which is in seconds, as text in milliseconds; None if it is not set."""
+    """Return the value of a timeout as text in milliseconds, from the option in which Strimzi has it in seconds;
+    None if the option is not set. Raises ContextError: the value is not a whole number.
+    """
     key = f"{name.removesuffix('.ms')}.seconds"
     text = options.text(key)
     if text is not None and not is_natural(text):
@@ -414,9 +416,9 @@ def command_options(command: str, file: Path) -> dict[str, str]:
 
 
 def _assertion_kind(values: Values) -> str | None:
-    """Return how the client proves its identity to the token endpoint: ``grant`` or ``client`` for an assertion as
-    grant or as client authentication, None for a client secret. The order of precedence is that of Kafka's
-    ClientCredentialsRequestFormatterFactory.
+    """Return how the client proves its identity to the token endpoint: ``grant`` if an assertion is the grant,
+    ``client`` if an assertion authenticates the client, None for a client secret. The order of precedence is that
+    of Kafka's ClientCredentialsRequestFormatterFactory.
     """
     if (values.text("sasl.oauthbearer.jwt.retriever.class") or "").endswith("JwtBearerJwtRetriever"):
         return "grant"

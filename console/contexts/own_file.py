@@ -1,4 +1,4 @@
-"""Our own file, ``$XDG_CONFIG_HOME/kac/config.toml``: contexts under Java's property names, and ``[settings]``.
+"""kac's own file, ``$XDG_CONFIG_HOME/kac/config.toml``: contexts under Java's property names, and ``[settings]``.
 
 current_context = "prod"
 

@@ -57,7 +57,8 @@ class References(Struct):
         """Return the text with its references replaced by their values.
 
         Args:
-            nested: whether a value may itself look like a reference; it is not replaced again.
+            nested: whether the value of a reference may itself look like a reference, which then stays in the result;
+                otherwise such a value raises ValueError.
             lenient: whether references to unknown providers stay in the text, instead of raising ValueError.
 
         Raises:
@@ -84,8 +85,8 @@ class References(Struct):
         return "".join((*parts, text[at:]))
 
     def _check_end(self, rest: str) -> None:
-        """Raise ValueError if a reference to a known provider begins in `rest`, the text after the last
-        closing brace.
+        """Raise ValueError for a reference to a known provider without a closing brace. rest: the text after the
+        last closing brace.
         """
         for begun in rest.split("${")[1:]:
             provider, colon, _ = begun.partition(":")
@@ -233,8 +234,8 @@ class Values:
         return iter(self._entries)
 
     def below(self, key: str, options: Mapping[str, str]) -> Values:
-        """Return the options within the value of a key (those of a login module) as Values with the same warnings and
-        places.
+        """Return the options within the value of a key, for example those of a login module, as Values. Warnings
+        about them are added to these Values, and their place is that of the key.
         """
         own = self._entries.get(key)
         place = self.place(key)

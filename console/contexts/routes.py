@@ -1,10 +1,12 @@
 """The notation of how kac connects to a cluster: the way of all connections (``--via``, `via`), and the addresses that
 replace advertised ones (`addresses`).
 
-via = "ssh:ops@bastion" via = { url = "socks5://proxy:1080", username = "ops", password = "${prompt}" } via =
-"kube:kafka/orders"             # the namespace, the service to ask first; kube:prod/kafka/ has kubectl's context
+via = "ssh:ops@bastion"
+via = { url = "socks5://proxy:1080", username = "ops", password = "${prompt}" }
+via = "kube:kafka/orders"             # the namespace, the service to ask first; kube:prod/kafka/ has kubectl's context
 
-[contexts.prod.addresses]             # the first line that fits counts "b1.internal:9092" = "127.0.0.1:19092"
+[contexts.prod.addresses]             # the first line that fits counts
+"b1.internal:9092" = "127.0.0.1:19092"
 "*.kafka.example.com" = "edge:443"    # all to one port: TLS names the broker (SNI)
 """
 

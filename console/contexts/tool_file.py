@@ -71,9 +71,7 @@ def parse_yaml(path: Path) -> Table:
 
 @dataclass(slots=True)
 class Part:
-    """One table of a tool's file, with lookups by key. Upper and lower case of keys are equal, as in kafkactl
-    and kaf.
-    """
+    """One table of a tool's file, with lookups by key. Lookups ignore the case of keys, as kafkactl and kaf do."""
 
     file: Path
     name: str
@@ -95,7 +93,9 @@ class Part:
         self.warnings.append(clean(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
-        """Return the table at a key; None if it is missing or null."""
+        """Return the table at a key; None if the key is missing or null. Raises ContextError: the value is not a
+        table.
+        """
         value = self.table.get(key.lower())
         if value in _NULL:
             return None
@@ -104,11 +104,15 @@ class Part:
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
     def part_or_empty(self, key: str) -> Part:
-        """Return the table at a key; an empty table if it is missing or null."""
+        """Return the table at a key; an empty table if the key is missing or null. Raises ContextError: the value is
+        not a table.
+        """
         return self.part(key) or Part(self.file, f"{self.name}.{key}", {}, self.surroundings, self.warnings)
 
     def text(self, key: str) -> str:
-        """Return the text at a key; ``""`` if the key is missing. A number becomes text."""
+        """Return the text at a key; ``""`` if the key is missing or null. A number becomes text. Raises
+        ContextError: the value is a table or a list, or contains a placeholder.
+        """
         value = self.table.get(key.lower())
         if value in _NULL:
             return ""
@@ -174,9 +178,8 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """Return the duration at a key in seconds; the file has it in Go's format, ``1m30s``. Return `default` if it is
-        missing or
-        0. Raises ContextError: the text has another format.
+        """Return the duration at a key in seconds; the file has it in Go's format, ``1m30s``. Return `default` if
+        the key is missing or its value is 0. Raises ContextError: the text has another format.
         """
         text = self.text(key)
         found = _DURATION.findall(text)
@@ -303,9 +306,9 @@ def gather(
     """Return a context for each entry of a tool's file; a BrokenContext for an unusable entry.
 
     Args:
-        values: name, path in the file for messages, and the table, a value of any type.
+        values: for each entry its name, its path in the file, for messages, and its table, a value of any type.
         make: returns the settings of a table; if it raises ContextError, the context is broken.
-        current: the name of the tool's current context, in any case.
+        current: the name of the tool's current context, in upper or lower case.
         origin: the source of the contexts, for display; None for the file's path.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
