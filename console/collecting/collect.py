@@ -222,7 +222,8 @@ async def poll_context(
     raised.
 
     Args:
-        topics_of: a function that returns the names of the topics of a cluster id at the last poll.
+        topics_of: a function that takes a cluster id and returns the names of the topics that the cluster's last poll
+            found.
         timeout: the maximum time for the poll, in seconds.
     """
     seen: Observation | Failure
@@ -246,7 +247,7 @@ async def poll_context(
 
 
 class Claim(NamedTuple):
-    """The answer of a context's cluster with a cluster id."""
+    """The cluster id with which the cluster of a context answered."""
 
     context: str
     cluster_id: str
@@ -262,9 +263,9 @@ def refused_claims(
     belongs to another context. Pure.
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and one
-    run polls them. If a cluster id is new, it belongs to a context that declares it; if no context does, all contexts
-    with different addresses are refused, since nothing shows which one is right. A context that declares the id
-    replaces an owner that is no longer configured.
+    run polls them. If a cluster id is new, it belongs to a context that declares it. If no context declares a new id,
+    and the contexts have different addresses, all of them are refused, since nothing shows which one is right. A
+    context that declares the id replaces an owner that is no longer configured.
 
     Args:
         owners: cluster id -> the context of its last poll.
@@ -391,11 +392,13 @@ _LISTS_GROUPS = 1
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
     """Read the state of a session's cluster.
 
-    `failed` of the result has the parts that the cluster refuses. It also has topics that existed at the last poll and
-    are no longer listed, unless the brokers report them as unknown.
+    `failed` of the result has the parts that the cluster refuses. It also has the topics that the last poll found and
+    that are no longer listed, unless the brokers report them as unknown: only such a report proves that a topic was
+    deleted.
 
     Args:
-        known_topics: a function that returns the names of the topics of a cluster id at the last poll.
+        known_topics: a function that takes a cluster id and returns the names of the topics that the cluster's last
+            poll found.
 
     Raises:
         AdminError: the cluster can't be reached, or the connection is lost.
@@ -647,8 +650,9 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """Return a row for each error and, unless no type was read completely, a row of kind heartbeat with the entity
-    types that were, separated by commas.
+    """Return a row of kind failed for each error, and one row of kind heartbeat, whose `entity_type` is the list of
+    the types that were read completely, separated by commas. The heartbeat is missing if no type was read
+    completely.
     """
     incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
     complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
@@ -667,9 +671,9 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     """Return the rows for changed and deleted resources, and the new state.
 
-    A resource of the last state that was not found counts as deleted only if all resources of its type were listed; if
-    the listing failed, or the read of this resource, its last state remains. Values that belong to a running move
-    remain as they were before the move.
+    A resource of the last state that was not found counts as deleted only if all resources of its type were listed. If
+    the listing failed, or if this resource could not be read, its last state remains. Values that belong to a running
+    move remain as they were before the move.
 
     Args:
         last: the state after the last poll.

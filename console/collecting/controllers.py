@@ -62,8 +62,9 @@ class ControllerLogs(RecordSource):
         return {**super().__getstate__(), "_open": {}}
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset after the last completed transaction of each log; the former offset of a log that has only
-        a few empty records since. Raises UnreadableInput: a cluster's controllers can't be read.
+        """Return the offset after the last completed transaction of each log. A log keeps its former offset if its
+        new records are all empty and came within `IDLE_SECONDS` (300) seconds after the last new data. Raises
+        UnreadableInput: a cluster's controllers can't be read.
         """
         now = dict(start)
         for each in self._settings.inputs.controllers:
@@ -76,8 +77,8 @@ class ControllerLogs(RecordSource):
         return now
 
     def _is_idle(self, plan: LogPlan) -> bool:
-        """Return whether the new records are all empty, and fewer than `IDLE_SECONDS` have passed since the last new
-        data.
+        """Return whether the new records are all empty and undamaged, and at most `IDLE_SECONDS` have passed since
+        the last new data.
         """
         if time.monotonic() > self._idle_since + IDLE_SECONDS:
             return False
@@ -151,9 +152,11 @@ async def _closed(link: Link, log: ControllerLog) -> None:
 
 
 async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
-    """Fetch a log from the offset `start` on, and return the plan to read it: up to the committed offset or `end`, at
-    most about `_PART_BYTES`; an unfinished transaction is fetched further, up to `_MOST_BYTES`. If the controller
-    answers with a snapshot, the whole snapshot is planned, whatever `end` is.
+    """Fetch a log from the offset `start` on, and return the plan to read it.
+
+    The plan ends at `end` or at the committed offset, and has at most about `_PART_BYTES`. If a transaction is
+    unfinished there, it is fetched further, up to `_MOST_BYTES`. If the controller answers with a snapshot, the whole
+    snapshot is planned, whatever `end` is.
     """
     found = await log.read(start)
     fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)

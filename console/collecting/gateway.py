@@ -156,8 +156,9 @@ _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
-    """Return Java's options for Spark: its class path with `jars` and `folders`, and the packages that it needs open. A
-    class archive is valid only for the options with which it was dumped, and for a class path without folders.
+    """Return Java's options for Spark: its class path with `jars` and `folders`, and the options in `_OPTIONS`. A
+    class archive is valid only for the options with which it was dumped, and only if the class path has no
+    folders.
     """
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))

@@ -277,8 +277,9 @@ def _plots(
     since: datetime,
     until: datetime,
 ) -> Iterator[str]:
-    """Yield a figure for each pair with a limit among the first `PLOTTED` pairs in `used`, which the hottest pair
-    leads; if none has a limit, for the hottest pair only. No figure if `used` is empty.
+    """Yield the figures of the pairs of a user and a client id. Among the first `PLOTTED` pairs in `used`, which are
+    the hottest ones, each pair with a limit gets a figure; if none of these has a limit, only the first pair gets
+    one. Yield nothing if `used` is empty.
     """
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
     for usage in limited:

@@ -72,8 +72,8 @@ class Status:
     """The parts of brokers' logs that were deleted before kac read them."""
 
     def last(self, job: str) -> Report | None:
-        """Return the newest run of a job that has reported and did not fail, also if it still runs; None if there is no
-        such run.
+        """Return the newest run of a job that did not fail and has saved a report, whether it has ended or still
+        runs; None if there is no such run.
         """
         mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
         return next(mine, None)

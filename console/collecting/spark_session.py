@@ -117,7 +117,7 @@ def lake_session(
     is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """Yield a session with Delta; at the end of the ``with`` block everything is deleted except for its log.
+    """Yield a session with Delta. At the end of the ``with`` block all its files are deleted except for Spark's log.
 
     Args:
         master: the master of Spark, such as `spark://…` or `yarn`; None for `local[*]`, this machine.
