@@ -99,8 +99,8 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
 
     Args:
         head: the request's first line and headers.
-        own: the address that the operator gave, if it is a loopback address: other Host headers than it and loopback
-            addresses are then refused; None to accept any Host header.
+        own: the address that the operator gave, if it is a loopback address; a request is then refused if its Host
+            header is neither this address nor a loopback address. None to accept any Host header.
     """
     line, *headers = head.split("\r\n")
     method, _, rest = line.partition(" ")

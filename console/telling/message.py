@@ -98,7 +98,9 @@ def _plain(text: str) -> str:
 
 
 def _bounded(value: Data) -> Data:
-    """Return a tree of JSON whose texts are plain (`_plain`) and short, and whose lists and objects are short."""
+    """Return a copy of a tree of JSON for an event: each text plain and cut to `LONGEST` (400) characters, each list
+    and object cut to `MOST` (10) entries.
+    """
     if isinstance(value, str):
         return _plain(value)
     if isinstance(value, dict):

@@ -49,7 +49,7 @@ class News(NamedTuple):
 
 
 class Told(Struct, frozen=True):
-    """A cause about which receivers got a message and whose end they were not told."""
+    """A cause about which receivers got a message, and which was not yet reported as gone."""
 
     worst: Severity
     """The highest severity in the messages about the cause."""
@@ -80,11 +80,10 @@ def news(
     """Return the causes about which receivers know after a verdict, and the messages about the changes.
 
     A cause comes if it counts on the screen: it is certain, not muted, and more severe than information. An unexplained
-    symptom is reported only if it lasts for `HELD`, because its cause may be found meanwhile. A cause has gone once no
-    poll found it for `HELD`. So receivers get one message about a cause that disappears for a short time, and one about
-    each severity that it reaches. States combined in one row have one id, and have gone once all of them have; a state
-    that is added to the row is a new cause. A cause that is muted after its message still gets the message that it has
-    gone.
+    symptom is reported only if it lasts for `HELD` (1 minute). A cause, even one that is muted after its message, has
+    gone once no poll found it for `HELD`. So receivers get one message about each severity that a cause reaches.
+    Several states that one row combines have one id, and have gone once all of them have; a state that is added later
+    gets its own message.
 
     Args:
         known: the result after the former verdict.
@@ -162,8 +161,8 @@ def _id(claim: Claim) -> str:
 
 
 def _states(claim: Claim) -> Mapping[str, Claim]:
-    """Return id -> each state that a row combines, or the one state of the row; empty if the cause is not a lasting
-    state that lint finds.
+    """Return id -> state, for each state that the row of a cause combines, or for the only state of the row. Empty
+    if the cause is not a lasting state that lint finds.
     """
     return {cause_id(each): each for each in claim.members or (claim,)} if claim.stands is not None else {}
 
@@ -176,8 +175,8 @@ def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
 
 
 def _has_taken_in(claim: Claim, former: Claim) -> bool:
-    """Return whether a cause about several groups, or about several partitions of a topic, now includes the subject of
-    a former cause of the same kind.
+    """Return whether a cause about several groups, or about several partitions of a topic, now includes the subject
+    of a former cause of the same kind. The former cause has then not gone.
     """
     mine, its = claim.subject, former.subject
     pairs = ((mine.group, its.group), (mine.topic, its.topic), (mine.partition, its.partition))

@@ -22,7 +22,7 @@ MOST = 100
 RESTS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds to wait after each failed attempt; the last value is used again and again."""
 LONGEST = 15 * 60.0
-"""Seconds after the first attempt at which kac stops trying and drops an event."""
+"""Seconds after the first attempt to deliver an event; after that time kac stops trying and drops the event."""
 LAST = 5.0
 """Seconds that `Outbox.close` grants for the delivery of the waiting events."""
 
@@ -178,7 +178,7 @@ class Outbox:
             self._unsaid += 1
 
     def _say_unsaid(self) -> None:
-        """Report the number of dropped events of which no line was printed, if there are any."""
+        """Report the number of dropped events about which no line was printed; print nothing if there are none."""
         if self._unsaid:
             self._complain(f"{self.name} was not told of {self._unsaid} more: kac.log has them")
         self._is_flooded, self._unsaid = False, 0

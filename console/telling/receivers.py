@@ -42,8 +42,9 @@ class NotDelivered(Exception):
 
 
 def deliveries(receiver: Receiver) -> list[Deliver]:
-    """Return the functions that deliver to a receiver: one for each service of apprise, so that the failure of one
-    service does not repeat messages to another; otherwise one.
+    """Return the functions that deliver to a receiver: one for each service of apprise, for any other receiver a single
+    one. Each service has its own function, so that another attempt after its failure does not repeat the message to
+    the other services.
 
     Raises:
         NotDelivered: the receiver needs a package that is not installed, or apprise does not know its URL.
@@ -109,8 +110,9 @@ def _chats(way: Chats) -> list[Deliver]:
 
 
 def _bounded(work: Deliver, seconds: float) -> Deliver:
-    """Return a function that calls `work` and raises NotDelivered if that takes longer than `seconds`. The call then
-    continues in a daemon thread, for which the end of kac does not wait; until it ends, every other attempt fails.
+    """Return a function that calls `work` and raises NotDelivered if that takes longer than `seconds`. The call of
+    `work` then continues in a daemon thread, for which the end of kac does not wait. Until this call ends, the
+    function raises NotDelivered at once.
     """
     busy = threading.Lock()
 

@@ -50,7 +50,7 @@ class Voice:
 
     async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
         """Send the changes since the former verdict to the receivers, and use this verdict for the metrics. seconds:
-        the duration of the diagnosis.
+        the duration of the diagnosis, for the metrics.
         """
         self._verdict, self._snapshot = verdict, snapshot
         self.health = self.health._replace(polls=self.health.polls + 1, verdict_seconds=seconds)
