@@ -46,8 +46,8 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
         "--explain",
         metavar="WORD",
         nargs="+",
-        help="PRINCIPAL OPERATION RESOURCE [from HOST]: whether it is allowed or denied, and by which ACL; "
-        "RESOURCE is topic NAME, group NAME, cluster, …",
+        help="PRINCIPAL OPERATION RESOURCE [from HOST]: show whether ACLs allow or deny the operation, and which ACL "
+        "decides. RESOURCE is topic NAME, group NAME, cluster, …",
     )
     add("--exit-code", action="store_true", help="with --explain: exit with 3 if the operation is denied")
     several("--allow-principal", "TYPE:NAME", "a principal that may, such as User:alice; may be repeated")

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 CHANGES = 3
 """The exit code with --exit-code if there are differences."""
 PRUNE_HELP = (
-    "remove entities that no file lists: topics, configs, quotas, acls, connectors or schemas; all of them, or those "
-    "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides "
-    "and limits in any case"
+    "remove all entities of this kind that no file lists: topics, configs, quotas, acls, connectors or schemas. With "
+    "GLOB kac removes only entities whose name matches, or for ACLs the principal. If a file lists an entity, kac "
+    "always removes the entity's other overrides and limits"
 )
 
 
@@ -49,7 +49,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
     parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
     throttle = (
-        "for a reassignment: the most bytes per second that each broker copies, and that others read from it; "
+        "for a reassignment: how many bytes a second each broker copies at most, and others read from the broker; "
         "0: no limit"
     )
     parser.add_argument("--throttle", metavar="RATE", type=option(opening.throttle_rate), help=throttle)

@@ -29,13 +29,13 @@ def lint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lint``."""
     add = parser.add_argument
     files = (
-        "wanted files, as for kac apply: kac reports only findings that they bring, or that are on their entities; "
-        "their lint: sections accept findings; may be repeated"
+        "wanted files, as for kac apply; may be repeated. kac reports only findings that the files cause, or that are "
+        "on entities of the files. The sections lint: of the files accept findings"
     )
     add("-f", "--file", metavar="FILE", action="append", default=[], help=files)
     offline = (
-        "with -f: judge the files without a cluster, for three brokers with Kafka's own defaults, or for the brokers "
-        "of Strimzi's Kafka and KafkaNodePool; -c selects a cluster if the files have several"
+        "with -f: judge the files without a cluster. kac assumes three brokers with Kafka's own defaults, or the "
+        "brokers of Strimzi's Kafka and KafkaNodePool. If the files have several clusters, -c selects one"
     )
     add("--offline", action="store_true", help=offline)
     rule = "only this rule, with all its findings; may be repeated"

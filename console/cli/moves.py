@@ -37,21 +37,21 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="GOAL",
         help="drain ID[,ID…], replace ID by ID, balance, topic NAME to ID[,ID…], replication NAME N or back OPERATION; "
-        "between directories of a broker: drain ID dir PATH or topic NAME [partition N] broker ID to dir PATH; "
-        "without one the operations and moves are listed",
+        "between directories of a broker: drain ID dir PATH or topic NAME [partition N] broker ID to dir PATH. "
+        "Without a goal kac lists the operations and moves",
     )
     parser.add_argument(
         "--throttle",
         metavar="RATE",
         type=option(throttle_rate),
-        help="the most bytes per second that each broker copies, and that others read from it, "
+        help="how many bytes a second each broker copies at most, and others read from the broker, "
         "for example 50MB/s; 0: no limit",
     )
     parser.add_argument(
         "--give-up",
         action="store_true",
-        help="with --operation: end it although brokers that do not answer still have its throttles; "
-        "kac leftovers finds them later",
+        help="with --operation: end the operation although brokers that do not answer still have its throttles. "
+        "kac leftovers finds these throttles later",
     )
     parser.add_argument("--yes", action="store_true", help="with --run: do not ask")
     form = parser.add_mutually_exclusive_group()

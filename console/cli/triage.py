@@ -62,8 +62,8 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="with --watch: send this receiver, [notify.NAME] of the configuration, a message for each "
-        "cause that comes, gets worse and goes; may be repeated",
+        help="with --watch: send a message to this receiver, [notify.NAME] of the configuration, when a cause "
+        "comes, gets worse or goes; may be repeated",
     )
     parser.add_argument(
         "--listen",

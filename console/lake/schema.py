@@ -142,8 +142,9 @@ def by_day(column: str) -> dict[str, str]:
 
 SNAPSHOT = _bronze(
     "snapshot",
-    "The results of polls: all rows of a resource if it differs from the last poll; and for each poll the types that "
-    "it read. So an unchanged resource can be distinguished from one that was not polled.",
+    "The results of polls. If a resource differs from the last poll, the table has all its rows. For each poll the "
+    "table also has the types that the poll read. These rows distinguish an unchanged resource from one that kac did "
+    "not poll.",
     CLUSTER_ID,
     Column("observed_ts", "timestamp", "When the cluster answered."),
     Column(
@@ -274,7 +275,7 @@ REQUEST_1S = _part(
     Column("principal", "string", "The principal, such as `User:alice`."),
     Column("client_id", "string", "The client's id; may be empty text."),
     Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
-    Column("requests", "bigint", "The number."),
+    Column("requests", "bigint", "The number of requests."),
     Column("errors", "bigint", "The number of requests with any error in the answer."),
     Column("bytes_in", "bigint", "Bytes of produced records."),
     Column("bytes_out", "bigint", "Bytes of fetched records."),
@@ -286,8 +287,8 @@ REQUEST_1S = _part(
 
 REQUEST = _bronze(
     "request",
-    "The contents of request logs as kac read them: for a part of a log the requests by the second, the changes, and "
-    "unreadable data. If a second and its key occur in several rows, add the rows up.",
+    "The contents of request logs as kac read them. Each part of a log has rows with the requests by the second, the "
+    "changes, and the unreadable data. If several rows have the same second and key, add the rows up.",
     CLUSTER_ID,
     Column("lines", "bigint", "The number of lines that kac read, in one row of each part; else 0."),
     Column("damaged", "bigint", "The number of unreadable lines."),
@@ -304,13 +305,13 @@ _RESOURCE = (
     Column("pattern_type", "string", "LITERAL: a check is about one resource."),
     Column("resource_name", "string", "The resource's name as the client wrote it; the resource may not exist."),
 )
-_FIRST = Column("first_ts", "timestamp", "The time of the first one.")
-_LAST = Column("last_ts", "timestamp", "The time of the last one.")
+_FIRST = Column("first_ts", "timestamp", "The time of the first check.")
+_LAST = Column("last_ts", "timestamp", "The time of the last check.")
 _RULE = maybe(
     "rule",
     "string",
-    "The rule that decided the last one, as the broker writes it: an ACL, DefaultDeny … At most 500 characters. Empty: "
-    "brokers with ZooKeeper do not write it.",
+    "The rule that decided the last check, as the broker writes it: an ACL, DefaultDeny … At most 500 characters. "
+    "Empty: brokers with ZooKeeper do not write the rule.",
 )
 
 CHECK_1M = _part(
@@ -324,7 +325,7 @@ CHECK_1M = _part(
     *_RESOURCE,
     Column("request", "string", "The request that needs the right, by Kafka's name: FETCH, FIND_COORDINATOR …"),
     Column("is_allowed", "boolean", "Whether the authorizer allowed the operation; else it denied it."),
-    Column("checks", "bigint", "The number."),
+    Column("checks", "bigint", "The number of checks."),
     _FIRST,
     _LAST,
     _RULE,
@@ -336,8 +337,8 @@ CHECK_1M = _part(
 
 AUTHORIZATION = _bronze(
     "authorization",
-    "The contents of authorizer logs as kac read them: for a part of a log the decisions by the minute, and unreadable "
-    "data. If a minute and its key occur in several rows, add the rows up.",
+    "The contents of authorizer logs as kac read them. Each part of a log has rows with the decisions by the minute, "
+    "and with the unreadable data. If several rows have the same minute and key, add the rows up.",
     CLUSTER_ID,
     Column("lines", "bigint", "The number of lines that kac read, in one row of each part; else 0."),
     Column("damaged", "bigint", "The number of unreadable lines."),
@@ -359,7 +360,8 @@ CHANGE_EVENT = _silver(
     Column(
         "ts_uncertainty_ms",
         "bigint",
-        "The change may have been made so many milliseconds earlier; -1: at any time before the first poll.",
+        "The number of milliseconds by which the change may be earlier than `event_ts`; -1: the change may be of any "
+        "time before the first poll.",
     ),
     maybe("log_offset", "bigint", "The change's offset in the metadata log. Empty for other sources."),
     ENTITY_TYPE,
@@ -433,10 +435,10 @@ USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 
 QUOTA_USAGE = _gold(
     "quota_usage",
-    "The usage of each pair of user and client id, with the quota that applies to the pair, by broker and minute: an "
-    "estimate from request logs.",
+    "The usage of each pair of user and client id by broker and minute, with the quota that applies to the pair. kac "
+    "estimates the usage from request logs.",
     CLUSTER_ID,
-    Column("broker_id", "int", "The broker: quotas apply to each one."),
+    Column("broker_id", "int", "The broker. A quota applies to each broker separately."),
     Column("minute", "timestamp", "The minute's beginning."),
     maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
     maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
@@ -445,10 +447,10 @@ QUOTA_USAGE = _gold(
     maybe("level", "int", "Which of the eight levels applies; 1 is the most specific (user, client). Empty: no limit."),
     Column("rate_avg", "double", "The mean rate of the minute, in bytes/s or %."),
     Column("rate_p95_10s", "double", "The 95th percentile of the rates over ten seconds that end in the minute."),
-    Column("rate_max_10s", "double", "The highest of these rates."),
+    Column("rate_max_10s", "double", "The highest of the rates over ten seconds that end in the minute."),
     maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
     Column("throttle_ms", "bigint", "The sum of throttling of all clients, in milliseconds."),
-    Column("throttled_requests", "bigint", "The least number of throttled requests."),
+    Column("throttled_requests", "bigint", "The number of requests that were certainly throttled; there may be more."),
     maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
     key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
     partitions={**CLUSTER_PART, **by_day("minute")},
@@ -459,7 +461,7 @@ QUOTA_SUGGESTION = _gold(
     "quota_suggestion",
     "The quota that the usage of a pair of user and client id suggests, from all minutes under one limit.",
     CLUSTER_ID,
-    Column("quota_key", "string", "As in `quota_usage`, like the next four."),
+    Column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
     maybe("scope_user", "string", "The user. Empty: all."),
     maybe("scope_client", "string", "The client id. Empty: all clients of the user."),
     maybe("quota_value", "double", "The limit. Empty: no limit."),
@@ -500,7 +502,7 @@ ACCESS = _gold(
     Column("host", "string", "The client's address."),
     *_RESOURCE,
     Column("is_allowed", "boolean", "Whether the authorizer allowed the operation; else it denied it."),
-    Column("checks", "bigint", "The number."),
+    Column("checks", "bigint", "The number of checks."),
     _FIRST,
     _LAST,
     Column("requests", "string", "The requests that needed the right, by Kafka's names, separated by `, `."),

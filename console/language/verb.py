@@ -78,7 +78,9 @@ class HelpEntry(Struct, frozen=True):
     summary: str
     """The summary: one line without a full stop."""
     about: str = ""
-    """The details, in full sentences; ``""`` if there are none."""
+    """The details, in full sentences; ``""`` if there are none. An empty line separates paragraphs; ``- `` begins an
+    item.
+    """
     examples: tuple[str, ...] = ()
     where: language_statements.Where = language_statements.EVERYWHERE
     """The prompts that accept the verb."""

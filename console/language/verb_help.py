@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from console.language.statements import Where
 from console.language.verb import Verb
@@ -37,7 +37,15 @@ def _overview(verbs: Iterable[Verb]) -> list[Line]:
 def _one(verb: Verb, width: int) -> list[Line]:
     lines: list[Line] = [[(usage, "strong")] for usage in verb.usage]
     lines += [[], [(verb.summary, "")]]
-    lines += [[(line, "muted")] for line in textwrap.wrap(verb.about, width)]
+    lines += [[(line, "muted")] for line in _wrapped(verb.about, width)]
     if verb.examples:
         lines += [[], [("Examples", "header")], *([(f"  {example}", "")] for example in verb.examples)]
     return lines
+
+
+def _wrapped(about: str, width: int) -> Iterator[str]:
+    """Yield the lines of a verb's details, `HelpEntry.about`; the further lines of an item are indented."""
+    for line in about.splitlines():
+        indent = "  " if line.startswith("- ") else ""
+        # Keep names with hyphens whole, so that they can be copied.
+        yield from textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]

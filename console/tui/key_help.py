@@ -18,24 +18,24 @@ INDENT = 14
 MOTIONS = (
     ("j k ↓ ↑", "Move by a line; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half a window"),
     ("g G", "Go to the first and the last line; also Home and End"),
-    ("h l ← →", "Show columns that do not fit; in a tree close and open a branch, and < > (⇧← ⇧→) move the columns"),
+    ("h l ← →", "Show hidden columns; in a tree close and open a branch, and < > ⇧← ⇧→ show columns"),
     ("⏎", "Open the row"),
     ("Space", "Mark the row; x and e then apply to all marked rows on the screen, until the next apply"),
     ("*", "Mark all shown rows, or unmark them"),
 )
 LINE_KEYS = (
-    ("Tab ⇧Tab", "Complete, forwards and backwards; → or ^F at the end takes the suggestion"),
-    ("↑ ↓", "Older and newer entries that begin like the line"),
-    ("⏎ Esc", "Enter the line; undo the completion, or close the line"),
+    ("Tab ⇧Tab", "Take the next or the previous candidate; → or ^F at the end takes the suggestion"),
+    ("↑ ↓", "Show older and newer entries of the history that begin like the line"),
+    ("⏎ Esc", "⏎ enters the line; Esc undoes the completion, or closes the line"),
     ("← → ^B", "Move by a character; ^← ^→ (Alt+← Alt+→, Alt+B Alt+F) by a word"),
     ("^A ^E", "Go to the start and the end of the line; also Home and End"),
-    ("⌫ Del", "Delete to the left (^H) and to the right (^D)"),
+    ("⌫ Del", "Delete the character to the left (also ^H) or to the right (also ^D)"),
     ("^W", "Delete the word to the left; Alt+⌫ and Alt+D delete a word to the left and to the right"),
-    ("^U ^K", "Delete to the start and to the end of the line"),
+    ("^U ^K", "Delete to the start or to the end of the line"),
     (
         "⇧← ⇧→",
-        "Select, as ⇧Home, ⇧End and the mouse do; ^X ^C cut and copy the selection, ^V pastes it, or the text that y "
-        "copied",
+        "Select text (also ⇧Home, ⇧End and the mouse); ^X cuts and ^C copies the selection; ^V pastes it, or the text "
+        "that y copied",
     ),
 )
 QUESTIONS = (
@@ -51,33 +51,33 @@ TEXTS = (
 COLUMNS = (
     (
         "URP",
-        "under-replicated: partitions with fewer in-sync replicas than replicas; for a broker its replicas out of sync",
+        "under-replicated partitions: fewer in-sync replicas than replicas; for a broker its replicas out of sync",
     ),
     ("Off", "partitions without a leader: clients can neither read nor write them"),
     ("Over", "overrides: configs that are set on the entity, not inherited"),
-    ("Part RF", "partitions; replication factor"),
-    ("Memb Coord", "members of the group; the broker that coordinates it"),
-    ("▴ ▾", "sorted by this column: the smallest or first at the top; the largest or latest at the top"),
+    ("Part RF", "Part: number of partitions; RF: replication factor"),
+    ("Memb Coord", "Memb: number of members; Coord: the broker that coordinates the group"),
+    ("▴ ▾", "sorted by this column: ▴ the smallest or first at the top; ▾ the largest or latest at the top"),
     ("‹ ›", "there are more columns on that side"),
-    ("▸ » +", "the cursor, on a marked row; a marked row"),
-    ("· – ?", "not read yet; no value, or unknown; read only in part"),
-    ("12k #", "rounded, because the number does not fit; too narrow even for that: widen the terminal"),
+    ("▸ » +", "▸: the cursor; »: the cursor on a marked row; +: a marked row"),
+    ("· – ?", "·: not read yet; –: no value, or unknown; ?: read only in part"),
+    ("12k #", "12k: rounded, because the number does not fit; #: the column is too narrow, widen the terminal"),
 )
 STATES = (
-    ("live", "answers arrive; paused: kac reads nothing; connecting: no answer yet"),
-    ("! STALE", "no broker has answered since then: the screen shows the state of that time, without colours"),
+    ("live", "live: answers arrive; paused: kac reads nothing; connecting: no answer yet"),
+    ("! STALE", "no broker has answered since this time: the screen shows the state of then, without colours"),
     ("as of", "the time of a read that is older than one refresh"),
     ("3 newer ↑", "the number of new rows above the screen; in Events the first row follows the newest"),
 )
 LETTERS = (
-    ("O D", "override: set on the entity; default: inherited, or not set"),
-    ("* !", "pending in the plan; in trouble, or refused by the brokers"),
-    ("S R", "sensitive; read-only according to the broker, which may be wrong: check it"),
-    ("+ -", "to be created; to be deleted"),
-    ("R J", "author: from the one request that fits; from kac's own journal"),
-    ("? -", "author: several requests fit, and kac names all of them; unknown"),
-    ("H M L", "drift: high, medium, low severity"),
-    ("! ~", "usage: throttled, or above the limit; near the limit. History: ~ not polled"),
+    ("O D", "O: override, set on the entity; D: default, inherited or not set"),
+    ("* !", "*: pending in the plan; !: in trouble, or refused by the brokers"),
+    ("S R", "S: sensitive; R: read-only by the broker's report, which may be wrong, so check it"),
+    ("+ -", "+: to be created; -: to be deleted"),
+    ("R J", "author: R from the only request that fits; J from kac's own journal"),
+    ("? -", "author: ? several requests fit, and kac names all authors; - unknown"),
+    ("H M L", "drift of high, medium and low severity"),
+    ("! ~", "usage: ! throttled, or above the limit; ~ near the limit. History: ~ not polled"),
 )
 
 
@@ -135,7 +135,12 @@ _INTRODUCTION = """\
 # Keys
 
 `python -m console.tui.key_help` makes this page from the keymap; do not edit it by hand. `?` shows the keys of the open
-view, with the reason if a key does nothing there. You can give other keys to an action by its name:
+view. If a key does nothing there, `?` shows the reason.
+
+`^` means Ctrl, and `⇧` means Shift. *In the command bar* means that the key types the command into the command bar. You
+complete the command, and press Enter.
+
+You can give other keys to an action by its name:
 
 ```toml
 [settings.keys]

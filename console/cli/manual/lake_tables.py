@@ -10,10 +10,11 @@ _HEAD = """\
 <!-- Made by python -m console.cli.manual.pages tables; do not edit. -->
 # The tables of a lake
 
-[lake.md](lake.md) describes how kac fills the tables. Times are UTC with microseconds; each column has its unit.
-A column may be empty only if its row says so. Types are those of Spark's SQL. The files are partitioned by additional
-columns, which are computed from columns of the table; each table names both. The files contain the source columns too.
-`minute.minute` is the field `minute` of the struct `minute`.
+[lake.md](lake.md) describes how kac fills the tables. Times are UTC with microseconds. The text of a column names its
+unit. A column may be empty only if its row says so. Types are those of Spark's SQL.
+
+The files are partitioned by additional columns, which kac computes from columns of the table. Each table names both.
+The files contain the source columns too. `minute.minute` is the field `minute` of the struct `minute`.
 """
 
 

@@ -17,7 +17,7 @@ from console.cli.manual import lake_tables, lint_rules, triage_causes
 from console.language.acl_words import operations_of
 from console.language.arguments import ENTITY_USAGE
 from console.language.statements import EVERYWHERE, Where
-from console.language.verb import Verb
+from console.language.verb import CHANGE, GO, LOOK, PLAN, Verb
 from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
 from console.model.authorizer import OPERATIONS_OF
@@ -33,33 +33,63 @@ _INTRODUCTION = """\
 The command bar (`:`), `kac run` and script files use the same language. `python -m console.cli.manual.pages` makes
 this page from the registry of verbs; do not edit it by hand.
 
-A script has statements, separated by `;` or line ends. kac parses the whole script before it runs a statement: if
-there is a mistake, it names the line and column and does nothing. A `#` at the start of a statement makes the line up
-to its end a comment.
+A script has statements, separated by `;` or line ends. kac parses the whole script before it runs the first statement.
+If the script has a mistake, kac names its line and column, and runs no statement. A `#` at the start of a statement
+begins a comment, which ends with the line.
 
-You can write a word without quotes, in `'single quotes'` (all characters are literal), in `"double quotes"` (with
-`\\"`, `\\\\`, `\\n`, `\\t`, `\\r` and `\\u{HEX}`), or as several of these next to each other. Write keywords without
-quotes. `KEY=VALUE` is one word, split at its first unquoted `=`; commas and brackets have no meaning in it.
+A word may have these forms, also several of them next to each other:
+
+- without quotes
+- in `'single quotes'`, in which all characters are literal
+- in `"double quotes"`, with `\\"`, `\\\\`, `\\n`, `\\t`, `\\r` and `\\u{HEX}`
+
+Write keywords without quotes. `KEY=VALUE` is one word. Its first unquoted `=` separates the key from the value. Commas
+and brackets have no meaning in the word.
+
+The usage of a verb has its keywords in small letters, and names for your words in capitals. `[X]` may be left out.
+`{X}` may be left out or repeated. `X | Y` means one of the two, and `…` means more of the same.
 """
 
 _ENTITIES = """\
-The word after an entity's keyword is always its name, even if it looks like a keyword. `<default>` is the default
-only without any quotes; `'<default>'` is a name. In the command bar you may leave out the entity: the statement then
-applies to the selected one. In this case quote a key that looks like an entity's keyword.
+The word after an entity's keyword is always the entity's name, even if it looks like a keyword. `<default>` without
+quotes is the default of all entities of the type. `'<default>'` in quotes is a name.
+
+In the command bar you may leave out the entity. The statement then applies to the selected entity. In such a statement
+quote a key that looks like an entity's keyword.
 """
 
 _VALUES = """\
-- You may use units if the key's name or type says what it counts: `10MB` is 10,000,000, `10MiB` is 10,485,760; `7d`,
-  `12h`, `30min`, `90s`, `250ms`; rates may end in `/s`. The result has to be exact. For other keys the text is the
-  value.
+- A value may have a unit if the key's name or type says what it counts. Sizes: `10MB` is 10,000,000, and `10MiB` is
+  10,485,760. Durations: `7d`, `12h`, `30min`, `90s`, `250ms`. Rates may end in `/s`. kac refuses a value that is not a
+  whole number of the key's own unit. For other keys the text is the value.
 - `KEY=` is the empty value.
-- Write a sensitive value as `KEY=@FILE` or `KEY=?` (kac asks, and does not show what you type), never as text.
+- Write a sensitive value as `KEY=@FILE` or `KEY=?`, never as text. With `?` kac asks for the value, and does not show
+  what you type.
 """
 
 
 def reference() -> str:
     """Return the page of all commands, in Markdown."""
     return "\n".join(_page()) + "\n"
+
+
+_GROUPS = {
+    LOOK: """\
+These verbs show parts of the cluster, and change nothing.
+""",
+    CHANGE: """\
+These verbs stage edits: they add the edits to the plan, and `apply` sends the plan. A verb that begins an operation,
+which is a job of many steps, stages nothing: kac asks, and then works on the operation.
+""",
+    PLAN: """\
+The plan is the list of staged edits. The history has the changes that kac has sent.
+""",
+    GO: """\
+Most of these verbs open a pane of the console. In the shell they print the rows of the pane. FILTER shows only rows
+that contain a text. In the console `!text` shows rows without the text, and `/regex` takes a regular expression.
+""",
+}
+"""Group of verbs -> the introduction of its section."""
 
 
 def _page() -> Iterator[str]:
@@ -72,7 +102,7 @@ def _page() -> Iterator[str]:
     for verb in VERBS.values():
         if verb.group != group:
             group = verb.group
-            yield f"## {group}\n"
+            yield f"## {group}\n\n{_GROUPS[group]}"
         yield from _verb(verb)
     yield "## Columns that filters of list can use\n"
     yield from (f"- `{kind}`: {_codes(filter_names(kind))}" for kind in KINDS)

@@ -76,11 +76,12 @@ VERBS = (
         CHANGE,
         ("abort transaction topic NAME partition N producer ID",),
         "Stage the end of a transaction that hangs, so that its partition can be read with read_committed again",
-        "Use it only for a transaction that certainly hangs: no coordinator will end it. kac refuses a slow or a "
-        "young transaction, and one that it can't judge, and gives the reason. Consumers with read_committed never "
-        "see the records that the producer wrote in the transaction; the abort can't be reverted. Before kac sends "
-        "the abort, you type the topic and the partition; in a script use `--accept transaction-aborted=NAME/N`. You "
-        "need ALTER or CLUSTER_ACTION on the cluster.",
+        "A transaction hangs if no coordinator will end it. kac aborts only a transaction that certainly hangs. "
+        "kac refuses a slow transaction, a young one, and one that it can't judge. The refusal has the reason.\n\n"
+        "The abort can't be reverted. Consumers with read_committed never see the records that the producer wrote "
+        "in the transaction.\n\n"
+        "Before kac sends the abort, you type the topic and the partition. A script uses `--accept "
+        "transaction-aborted=NAME/N`. The abort needs ALTER or CLUSTER_ACTION on the cluster.",
         ("abort transaction topic orders partition 3 producer 4012",),
         takes_away=True,
         noun="transaction transactions txn txns kafka-transactions",
@@ -93,7 +94,7 @@ VERBS = (
         "The open transactions, and which of them hang",
         "transactions",
         "transactions hangs",
-        about="kac reads them while the pane is open. A transaction hangs if no coordinator will end it; if kac can't "
-        "see that, it is possible at most.",
+        about="kac reads the transactions while the pane is open. A transaction hangs if no coordinator will end it. "
+        "If kac can't prove that, the pane shows the transaction as possible at most.",
     ),
 )

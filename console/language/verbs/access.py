@@ -138,9 +138,9 @@ VERBS = (
         CHANGE,
         ("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
         "Stage ACLs that allow",
-        "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME. `prefixed` means "
-        "all names with that prefix; `*` is every name. HOST is an address; brokers of 4.4 also take a range: "
-        "10.0.0.0/8.",
+        "TARGET is cluster, or one of topic, group, transactional-id, delegation-token and user with a NAME. "
+        "`prefixed` after NAME means all names with that prefix. The NAME `*` means every name. HOST is the "
+        "client's address. Brokers of Kafka 4.4 and newer also accept a range of addresses, such as 10.0.0.0/8.",
         (
             "allow User:alice READ,DESCRIBE on topic orders",
             "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",

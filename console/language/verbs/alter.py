@@ -154,10 +154,12 @@ VERBS = (
         CHANGE,
         ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage new values of configs or quotas",
-        "Units are allowed if the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, "
-        "12h, 90s, 250ms, 10MB/s. `KEY=` sets the empty value. Write a sensitive value as `KEY=@FILE` or `KEY=?` (kac "
-        "asks, and does not show what you type), never as text. `for DURATION` limits the change: when the time is "
-        "over, every start of kac lists it, and `kac due --apply` reverts it.",
+        "You may use a unit if the key's name or type says what it counts. Examples: 10MB (10,000,000), 10MiB "
+        "(10,485,760), 7d, 12h, 90s, 250ms, 10MB/s. `KEY=` sets the empty value.\n\n"
+        "Write a sensitive value as `KEY=@FILE` or `KEY=?`, never as text. With `?` kac asks for the value, and "
+        "does not show what you type.\n\n"
+        "`for DURATION` limits how long the change applies. When the time is over, kac lists the change at every "
+        "start. `kac due --apply` reverts the change.",
         (
             "set topic orders retention.ms=7d max.message.bytes=2MiB",
             "set broker <default> log.cleaner.threads=2",
@@ -180,9 +182,9 @@ VERBS = (
         "append",
         CHANGE,
         ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        "Stage items to be added to list configs",
-        "kac adds the items to the effective value, even to an inherited one. An item that is already in the list "
-        "changes nothing.",
+        "Stage new items of configs that are lists",
+        "kac adds the items to the effective value, even if the value is inherited. An item that is already in "
+        "the list changes nothing.",
         ("append topic orders cleanup.policy=delete",),
         parse=_parse,
         statements=(_ALTER,),
@@ -191,8 +193,9 @@ VERBS = (
         "subtract",
         CHANGE,
         ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        "Stage items to be removed from list configs",
-        "If you remove every item, the list is empty, and not inherited: to inherit the value, use `unset`.",
+        "Stage the removal of items from configs that are lists",
+        "If you remove every item, the value is an empty list, and not the inherited value. To inherit the value, "
+        "use `unset`.",
         ("subtract topic orders cleanup.policy=delete",),
         takes_away=True,
         parse=_parse,

@@ -113,11 +113,16 @@ VERBS = (
         LOOK,
         ("analyze topic NAME [last DURATION] [sample N%] [rate SIZE]",),
         "Count the contents of a topic: keys, sizes, partitions, compression, schemas, headers, times",
-        "kac reads the records and counts nulls, sizes, codecs, different keys and the most frequent ones, how evenly "
-        "the partitions are filled, schemas and records that can't be decoded, headers, gaps in time, and times that "
-        "are out of order or in the future. `sample` reads evenly spread ranges of each partition; `rate` limits how "
-        "much kac reads from the brokers. This needs the extra `analyze`. If the context has records = 'hidden', kac "
-        "names keys and headers only with --reveal; with records = 'never' it reads nothing.",
+        "kac reads the records and counts these properties:\n\n"
+        "- nulls, sizes and codecs\n"
+        "- different keys and the most frequent keys\n"
+        "- how evenly the partitions are filled\n"
+        "- schemas, headers, and records that can't be decoded\n"
+        "- gaps in time, and times that are out of order or in the future\n\n"
+        "`sample` reads evenly spread ranges of each partition. `rate` limits how many bytes a second kac reads "
+        "from the brokers. The verb needs the extra `analyze` of the Python package.\n\n"
+        "In a context with records = 'hidden' kac names keys and headers only with --reveal. In a context with "
+        "records = 'never' kac reads no records.",
         (
             "analyze topic orders",
             "analyze topic orders last 1h",

@@ -59,13 +59,15 @@ VERBS = (
         PLAN,
         ("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
         "Check the plan, ask, and send it",
-        "If a check fails, kac sends nothing; with --valid-only it sends the edits that pass. With --yes it does not "
-        "ask. Right before it sends, kac reads the plan's entities again. If another client has changed them, it stops "
-        "and shows three values: the former one, theirs and yours; --force overwrites theirs and lists what it "
-        "overwrote. A valid but probably wrong edit has a named warning. You accept it with --accept NAME, also with "
-        "--yes; if an operator would have to type a subject, add the subject (unclean-loss=orders/3). The warnings "
-        "are: "
-        f"{', '.join(NAMES)}. kac first writes every change into a journal, with a number for `revert`.",
+        "If a check fails, kac sends nothing. With --valid-only kac sends the edits that pass. With --yes kac "
+        "does not ask. kac first writes every change into a journal, with a number for `revert`.\n\n"
+        "Right before kac sends the plan, it reads the plan's entities again. If another client has changed a "
+        "value, kac stops and shows the former value, the other client's value and yours. With --force kac "
+        "overwrites the other client's values, and lists the overwritten values.\n\n"
+        "An edit that is valid but probably wrong has a named warning. You accept the warning with --accept NAME, "
+        "also if you give --yes. If the console would ask you to type a subject, add the subject: `--accept "
+        "unclean-loss=orders/3`. docs/trust.md has the condition of each warning.\n\n"
+        f"The warnings are: {', '.join(NAMES)}.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
         takes_away=True,
         rank=3,

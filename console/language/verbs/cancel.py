@@ -68,8 +68,8 @@ VERBS = (
         CHANGE,
         ("cancel move topic NAME [partition N]",),
         "Stage the end of a topic's moves: its partitions stay on their former replicas",
-        "The brokers drop what they have copied so far. Without a partition, all moves of the topic end. Throttles "
-        "stay set.",
+        "The brokers drop the data that they have copied so far. Without a partition, all moves of the topic end. "
+        "The throttles of the moves stay set.",
         ("cancel move topic orders", "cancel move topic orders partition 4"),
         stands_for={"cancel move topic NAME": "move delete"},
         parse=_parse,

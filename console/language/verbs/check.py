@@ -15,9 +15,9 @@ VERBS = (
         "check",
         PLAN,
         ("check",),
-        "Let the brokers validate the plan without changing anything",
-        "The protocol has no validation for deletions of topics, ACLs and SCRAM credentials; kac says so for each of "
-        "them.",
+        "Let the brokers validate the plan; nothing changes",
+        "Kafka's protocol has no validation for deletions of topics, ACLs and SCRAM credentials. kac names each "
+        "edit that the brokers could not validate for this reason.",
         ("check",),
         rank=2,
         parse=lambda _reader: Check(),

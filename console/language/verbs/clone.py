@@ -49,7 +49,7 @@ VERBS = (
         CHANGE,
         ("clone group NAME to NAME",),
         "Stage the offsets of one group for another, which need not exist",
-        "kac also copies the metadata and the leader epochs of the offsets.",
+        "kac copies the offsets with their metadata and their leader epochs.",
         ("clone group billing to billing-test",),
         takes_away=True,
         parse=_parse,

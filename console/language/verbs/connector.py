@@ -315,14 +315,15 @@ VERBS = (
         plan_edits.PauseConnector,
         "pause",
         "Stage a pause of a connector: its tasks stay and do nothing",
-        "Data that the connector would read waits, as long as it is retained. `resume` lets the connector run again.",
+        "A paused connector reads no data. The data waits as long as its source retains it. `resume` lets the "
+        "connector run again.",
     ),
     _steering_verb(
         plan_edits.StopConnector,
         "stop",
         "Stage the end of a connector's tasks; its config and its offsets stay",
-        "Connect changes the offsets of a connector only while it is stopped. Workers before Kafka 3.5 can't stop a "
-        "connector.",
+        "Connect changes the offsets of a connector only while the connector is stopped. Workers before Kafka 3.5 "
+        "can't stop a connector.",
     ),
     _steering_verb(
         plan_edits.ResumeConnector,
@@ -335,8 +336,9 @@ VERBS = (
         CHANGE,
         ("restart connector CLUSTER/NAME [failed | tasks | task N]",),
         "Stage the restart of a connector, of its failed instances, or of one task",
-        "Without a keyword kac restarts the connector without its tasks; with `tasks` also its tasks; with `failed` "
-        "only what has failed, the connector or tasks.",
+        "Without a keyword kac restarts the connector without its tasks. With `tasks` kac restarts the connector "
+        "and its tasks. With `failed` kac restarts only the instances that have failed: the connector, tasks, or "
+        "both.",
         ("restart connector main/orders-sink failed", "restart connector main/orders-sink task 2"),
         parse=_parse_restart,
         statements=(one_edit(plan_edits.RestartConnector, _restart_text, _needs_connect),),
@@ -345,13 +347,13 @@ VERBS = (
         "connectors",
         "The connectors of Kafka Connect",
         "connectors orders",
-        about="The context names the Connect clusters: `[contexts.NAME.connect.CLUSTER]` with `url`.",
+        about="The context names the Connect clusters in `[contexts.NAME.connect.CLUSTER]`, each with its `url`.",
         where=statements.INTERACTIVE,
     ),
     pane(
         "mirrors",
         "The flows of MirrorMaker 2 to this cluster",
         "mirrors",
-        about="kac reads them from MirrorMaker's own topics on this cluster.",
+        about="kac reads the flows from MirrorMaker's own topics on this cluster.",
     ),
 )

@@ -201,12 +201,16 @@ VERBS = (
         CHANGE,
         ("create topic NAME KEY=VALUE {KEY=VALUE}", connector.CREATION),
         "Stage a new topic or connector",
-        "`partitions=N` and `replication=N` set the numbers; by default they are the cluster's. `assign=1:2,2:3` "
-        "lists the brokers of each partition instead, the preferred leader first. `timeout=DURATION` is how long the "
-        "brokers may take. Every other key is a config of the topic. A connector's config is in FILE, as JSON for "
-        "Connect's REST API or as properties, or in KEY=VALUE, or in both; KEY=VALUE then overrides FILE. Give a "
-        "secret as `KEY=@FILE` or `KEY=?`, or as a reference `${provider:path:key}`; kac never shows a secret in "
-        "FILE. The workers check the config before kac sends anything.",
+        "The keys of a topic:\n\n"
+        "- `partitions=N` and `replication=N` set the numbers of partitions and replicas. The defaults are the "
+        "cluster's.\n"
+        "- `assign=1:2,2:3` lists the brokers of each partition instead, the preferred leader first.\n"
+        "- `timeout=DURATION` is the time that the brokers may take.\n"
+        "- Every other key is a config of the topic.\n\n"
+        "A connector's config comes from FILE, from KEY=VALUE, or from both. KEY=VALUE overrides FILE. FILE has "
+        "JSON for Connect's REST API, or properties. Give a secret as `KEY=@FILE`, as `KEY=?`, or as a reference "
+        "`${provider:path:key}`. kac never shows a secret that is in FILE. The workers check the config before "
+        "kac sends the connector.",
         (
             "create topic orders partitions=12 replication=3 retention.ms=7d",
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",

@@ -266,20 +266,24 @@ VERBS = (
             "delete connector CLUSTER/NAME",
             "delete schema SUBJECT [version N]",
         ),
-        "Stage the deletion of a topic, of its records before an offset or a time, of a group or its offsets, of a "
-        "connector, or of a schema",
-        "Deleted records can't be restored; `revert` creates a deleted topic again, empty, with its configs. To "
-        "delete a topic that has records or readers, or belongs to another tool, type its name (`--accept "
-        "topic-deleted=TOPIC`); for more than three topics in a plan, type their number. A GLOB stands for all topics "
-        "that match, except those that brokers keep for themselves. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or "
-        "2026-11-20T14:05. When you stage the statement, kac turns TIME, or `latest` (the end of the log), into an "
-        "offset of each partition. Brokers delete records only if `cleanup.policy` contains delete; to apply without "
-        "a question, use `--accept records-deleted=TOPIC`. `keep` writes the records into a new file of JSON lines "
-        "when you stage the statement. `to topic` first sends them to that topic, with headers that `redrive` reads. "
-        "A group must have no members; `revert` commits its offsets again. The offsets of a deleted connector stay; "
-        "`revert` creates the connector again, without its secrets. A schema is deleted softly: its ids still decode "
-        "records. If topics use the schema, type its subject (`--accept in-use=SUBJECT`); `revert` registers it "
-        "again.",
+        "Stage the deletion of a topic, old records, a group or its offsets, a connector, or a schema",
+        "Topics: a GLOB stands for all topics that match, except the topics that brokers keep for themselves. "
+        "`revert` creates a deleted topic again with its configs, but without its records.\n\n"
+        "To delete a topic that has records or readers, or that belongs to another tool, type its name. A script "
+        "uses `--accept topic-deleted=TOPIC`. To delete more than three topics in a plan, type their number.\n\n"
+        "Records: TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05. `latest` is the end of the log. "
+        "When you stage the statement, kac turns TIME or `latest` into an offset of each partition.\n\n"
+        "Brokers delete records only if `cleanup.policy` contains delete. Deleted records can't be restored. A "
+        "script uses `--accept records-deleted=TOPIC`.\n\n"
+        "`keep FILE` first copies the records into a new file of JSON lines, when you stage the statement. `to "
+        "topic NAME` first sends the records to that topic, when you apply the plan. The sent records have headers "
+        "that `redrive` reads.\n\n"
+        "Groups: a group must have no members. `revert` commits the deleted offsets again.\n\n"
+        "Connectors: the offsets of a deleted connector stay. `revert` creates the connector again, without its "
+        "secrets.\n\n"
+        "Schemas: the registry deletes a schema softly, so its ids still decode records. If topics or other "
+        "schemas use the schema, type its subject. A script uses `--accept in-use=SUBJECT`. `revert` registers "
+        "the schema again.",
         (
             "delete topic orders-old",
             "delete topic tmp-*",

@@ -55,8 +55,8 @@ VERBS = (
         LOOK,
         ("effective user USER client CLIENT [KEY]",),
         "The effective quota of a user and a client, per key, with the levels it overrides",
-        "A limit applies to each broker, not to the cluster. Write a client without a client id as `''`; only the "
-        "limits of its user apply to it.",
+        "A limit applies to each broker, not to the whole cluster. Write `''` for a client without a client id. "
+        "Only the limits of its user apply to such a client.",
         (
             "effective user alice client checkout-7",
             "effective user alice client checkout-7 producer_byte_rate",

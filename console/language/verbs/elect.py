@@ -99,10 +99,11 @@ VERBS = (
             "elect unclean topic NAME partition N",
         ),
         "Stage elections of leaders",
-        "`preferred` elects the first replica of each partition that another replica leads; with `broker ID` only if "
-        "the first replica is on that broker. A preferred replica that is not in the ISR can't lead: its partition "
-        "keeps its leader. `unclean` is for a partition that has no leader and whose in-sync replicas don't come "
-        "back: another replica leads, and the records that it lacks are lost.",
+        "`preferred` makes the first replica of a partition its leader, if another replica leads. With `broker "
+        "ID` kac elects only replicas on that broker. A first replica that is not in the ISR, the set of in-sync "
+        "replicas, can't lead. Its partition keeps its leader.\n\n"
+        "`unclean` is for a partition without a leader whose in-sync replicas do not come back. Another replica "
+        "then leads. The records that this replica lacks are lost.",
         (
             "elect preferred all",
             "elect preferred broker 3",

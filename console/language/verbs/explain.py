@@ -65,12 +65,15 @@ VERBS = (
         LOOK,
         ("explain PRINCIPAL OPERATION{,OPERATION} on RESOURCE [from HOST]",),
         "Whether ACLs allow or deny a principal an operation, and which ACL decides",
-        "The answer follows the rules of Kafka's StandardAuthorizer: a deny overrides every allow; READ, WRITE, "
-        "DELETE and ALTER imply DESCRIBE; ALTER_CONFIGS implies DESCRIBE_CONFIGS. RESOURCE is cluster, or topic, "
-        "group, transactional-id, delegation-token or user with one NAME, which need not exist. ALL asks for every "
-        "operation. HOST is the client's address; without it kac also lists addresses for which the answer differs. "
-        "Brokers do not report super users, nor whether `allow.everyone.if.no.acl.found` is set: if that matters, the "
-        "answer names the condition.",
+        "RESOURCE is cluster, or one of topic, group, transactional-id, delegation-token and user with a NAME. "
+        "The resource need not exist. The operation ALL asks for every operation. HOST is the client's address. "
+        "Without HOST kac also lists the addresses for which the answer differs.\n\n"
+        "The answer follows the rules of Kafka's StandardAuthorizer:\n\n"
+        "- A deny overrides every allow.\n"
+        "- READ, WRITE, DELETE and ALTER imply DESCRIBE.\n"
+        "- ALTER_CONFIGS implies DESCRIBE_CONFIGS.\n\n"
+        "Brokers report neither the super users nor the value of `allow.everyone.if.no.acl.found`. If the answer "
+        "depends on one of them, it names the condition.",
         (
             "explain User:alice READ on topic orders",
             "explain User:svc-8 READ,DESCRIBE on group svc-8.billing from 10.0.0.1",

@@ -83,10 +83,11 @@ VERBS = (
         CHANGE,
         ("feature set FEATURE=LEVEL {FEATURE=LEVEL}",),
         "Stage other levels of features, such as metadata.version; 0 turns a feature off",
-        "kac sends several levels as one change: the controller takes all of them or none. kac refuses a level that a "
-        "node does not support. Most features can be lowered again. `metadata.version` can be lowered only if no "
-        "level in between changed the format of the metadata log; `kraft.version` can't be lowered. kac asks you to "
-        "accept an irreversible level; in a script use `--accept feature-irreversible=FEATURE`.",
+        "kac sends several levels as one change: the controller accepts all of them or none. kac refuses a level "
+        "that a node does not support.\n\n"
+        "You can lower most features again. You can lower `metadata.version` only if no level in between changed "
+        "the format of the metadata log. You can't lower `kraft.version`. kac asks you to accept a level that "
+        "can't be lowered. A script uses `--accept feature-irreversible=FEATURE`.",
         ("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
         noun="feature features kafka-features",
         stands_for={"kac features describe": "feature list", "feature set metadata.version=LEVEL": "feature alter"},

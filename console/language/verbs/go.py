@@ -76,8 +76,8 @@ VERBS = (
         GO,
         ("theme dark|light|ansi",),
         "Other colours, for this session",
-        "For all sessions use `theme` in the settings, KAC_THEME or --theme. Without any of these kac asks the "
-        "terminal for its background.",
+        "To choose the colours for all sessions, use `theme` in the settings, KAC_THEME or --theme. Without a "
+        "choice kac asks the terminal for its background, and takes dark or light colours.",
         ("theme light",),
         Where.BAR,
         parse=lambda reader: UseTheme(reader.need_keyword(*THEMES)),

@@ -40,7 +40,8 @@ VERBS = (
         CHANGE,
         ("grow topic NAME partitions=N",),
         "Stage more partitions for a topic, N in all",
-        "Partitions can't be removed again, and from then on records with keys go to other partitions.",
+        "Kafka can't remove partitions again. After the change, partitioners put many keys into other partitions "
+        "than before.",
         ("grow topic orders partitions=24",),
         rank=4,
         noun="partition partitions",

@@ -33,10 +33,11 @@ VERBS = (
         PLAN,
         ("history [ENTITY | TEXT]",),
         "The changes from this host, the latest first",
-        "The list shows who made each change and when, its old and new values, and its outcome. Without an argument "
-        "it has all changes; ENTITY or TEXT selects those of an entity, or the lines that contain TEXT. With a lake, "
-        "the console shows all changes of the cluster, by any client from any host; TEXT may then contain `since=2h`, "
-        "`until=14:05`, `key=retention.*` and `by=alice`.",
+        "The list shows who made each change and when, its old and new values, and its outcome. ENTITY selects "
+        "the changes of an entity. TEXT selects the lines that contain the text. Without an argument the list has "
+        "all changes.\n\n"
+        "With a lake, the console shows all changes of the cluster, by any client from any host. TEXT may then "
+        "contain `since=2h`, `until=14:05`, `key=retention.*` and `by=alice`.",
         ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
         parse=_parse,
         statements=(StatementKind(statement=History, text=_text),),

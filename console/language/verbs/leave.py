@@ -16,7 +16,7 @@ VERBS = (
         GO,
         ("q",),
         "Leave",
-        "kac does not keep staged edits, and asks you first. A script ends there.",
+        "kac does not keep staged edits, so it asks you before it leaves. A script ends at this statement.",
         ("q",),
         also=("quit", "exit"),
         parse=lambda _reader: Quit(),

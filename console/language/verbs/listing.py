@@ -145,13 +145,21 @@ VERBS = (
         LOOK,
         ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
         "All entities of a kind",
-        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (`*`, `?`, `[ab]`); quoted characters match "
-        "themselves. `KEY=VALUE` and `KEY!=VALUE` compare a column, or for topics and brokers a config; VALUE may be a "
-        "glob. `KEY>N`, `KEY>=N`, `KEY<N` and `KEY<=N` compare numbers, which may have the key's units; no limit (-1) "
-        "is greater than every number. For topics, `size` is the size of all replicas on disk, and a filter on it "
-        "lists the largest topics first. For groups, `topic=NAME` finds the groups that read the topic. For ACLs, ANY "
-        "stands for every value, and `pattern_type=MATCH` finds all ACLs that affect `resource_name=NAME`. All filters "
-        "must match. A row without the column matches no filter.",
+        f"KIND is one of {', '.join(KINDS)}.\n\n"
+        "The filters:\n\n"
+        "- GLOB matches names with `*`, `?` and `[ab]`. Quoted characters match themselves.\n"
+        "- `KEY=VALUE` and `KEY!=VALUE` compare a column. For topics and brokers KEY may also be a config. VALUE "
+        "may be a glob.\n"
+        "- `KEY>N`, `KEY>=N`, `KEY<N` and `KEY<=N` compare numbers. N may have a unit of the key. The value -1, "
+        "which means no limit, is greater than every number.\n\n"
+        "A row has to match one of the globs, if there are any, and all comparisons. A row without the column "
+        "matches no comparison with it.\n\n"
+        "Columns with a special meaning:\n\n"
+        "- For topics, `size` is the size of all replicas on disk. A list with a filter on `size` begins with the "
+        "largest topics.\n"
+        "- For groups, `topic=NAME` finds the groups that read the topic.\n"
+        "- For ACLs, ANY stands for every value. `pattern_type=MATCH` finds all ACLs that affect the resource in "
+        "`resource_name=NAME`.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",

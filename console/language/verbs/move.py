@@ -156,13 +156,14 @@ VERBS = (
             "move topic NAME to ID,ID,… [throttle RATE]",
             "move topic NAME [partition N] broker ID to dir PATH [throttle RATE]",
         ),
-        "Stage a move of a partition's replicas to these brokers, the first one to lead; or of one replica to another "
-        "directory",
-        "Brokers copy the partition and then drop the replicas that are not named. To change the number of replicas, "
-        "add `resize`. With `dir` the broker copies its own replica into another of its log directories, and then "
-        "drops the former one; a move to the present directory ends such a copy. Without a partition, or with a "
-        "throttle, the statement begins an operation. It moves all replicas of the topic to these brokers, or a "
-        "broker's replicas of the topic into the directory; it works only in the command bar.",
+        "Stage a move of a partition's replicas to these brokers, or of one replica to another log directory",
+        "The first ID is the preferred leader. Brokers copy the partition, and then drop the replicas that are not "
+        "named. Add `resize` if the number of replicas changes.\n\n"
+        "With `dir` the broker copies its replica into another of its log directories, and then drops the old "
+        "copy. If PATH is the replica's present directory, the broker ends a copy that is running.\n\n"
+        "A statement without a partition, or with a throttle, begins an operation. The operation moves all "
+        "replicas of the topic to the named brokers, or one broker's replicas of the topic into the directory. "
+        "Such a statement works only in the command bar.",
         ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
         parse=_parse,
         statements=(_MOVE, _TO_DIR, operation_words.BEGUN),

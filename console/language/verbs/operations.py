@@ -78,9 +78,10 @@ def _text(statement: AskOfOperation) -> str:
 
 
 _OPERATION = (
-    "kac shows the forecast first, and asks. RATE limits how much each broker copies, and how much other brokers read "
-    "from it, for example 50MB/s. The console works on the operation until you close the console. To continue "
-    "the operation afterwards, press W in a console or run `kac moves --continue`. "
+    "kac first shows the forecast of the operation, and asks. RATE limits how much each broker copies, and "
+    "how much other brokers read from it, for example 50MB/s.\n\n"
+    "The console works on the operation until you close the console. To continue the operation afterwards, "
+    "press W in a console or run `kac moves --continue`."
 )
 
 _begins = partial(Verb, group=CHANGE, about=_OPERATION, where=Where.BAR, statements=(operation_words.BEGUN,))
@@ -90,8 +91,9 @@ VERBS = (
     _begins(
         name="drain",
         usage=("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
-        summary="Begin an operation that leaves no replica on these brokers, or in a log directory of one",
-        about=_OPERATION + "You can also drain a broker that is down: brokers copy its replicas from the leaders.",
+        summary="Begin an operation that moves all replicas away from these brokers, or out of a log directory",
+        about=f"{_OPERATION}\n\n"
+        "You can also drain a broker that is down. The new replicas then copy the data from the leaders.",
         examples=("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
         takes_away=True,
         parse=_drain,
@@ -131,11 +133,11 @@ VERBS = (
         "operation",
         CHANGE,
         ("operation N throttle RATE", "operation N give-up", "operation N pause", "operation N go-on"),
-        "Change the open operation: its throttle (0 for none), to stop waiting for brokers, or to pause",
-        "The process that works on the operation makes the change at its next poll. `give-up` ends the operation "
-        "although its throttles are still set on brokers that do not answer; `kac leftovers` finds these throttles "
-        "when the brokers answer again. The throttle of a redrive is in letters a second, and only a redrive can "
-        "pause. `x` in the pane Moves cancels the operation.",
+        "Change the throttle of the open operation (0 for none), stop waiting for brokers, pause, or continue",
+        "The process that works on the operation makes the change at its next poll.\n\n"
+        "`give-up` ends the operation although brokers that do not answer may keep its throttles. When these "
+        "brokers answer again, `kac leftovers` finds the throttles. `x` in the pane Moves cancels the operation.\n\n"
+        "The throttle of a redrive counts letters a second. Only a redrive can pause.",
         ("operation 7 throttle 200MB/s", "operation 7 give-up"),
         Where.BAR,
         parse=_operation,

@@ -17,30 +17,30 @@ VERBS = (
         "drift",
         "The keys whose values differ from those of peers, by broker, by cluster, and from the baseline",
         "drift",
-        about="kac reads them from a lake; see `kac lake`.",
+        about="kac reads the values from a lake; see `kac lake`.",
     ),
     pane(
         "usage",
         "How much of its quotas each client uses",
         "usage",
         "usage 'since=2h by=alice'",
-        about="kac reads it from a lake. FILTER has words, and `since=2h`, `until=14:05`, `by=alice`.",
+        about="kac reads the usage from a lake. FILTER has words, `since=2h`, `until=14:05` and `by=alice`.",
     ),
     pane(
         "fleet",
         "All contexts: the verdict on each cluster, its worst cause, and a few counts",
         "fleet HIGH",
-        about="kac reads each cluster every 45 s while the pane is open, but no cluster whose secret you type: Enter "
-        "opens it, and asks. `kac fleet` prints the rows.",
+        about="While the pane is open, kac reads each cluster every 45 s. kac does not read a cluster whose secret you "
+        "type; Enter opens such a cluster, and asks for the secret. `kac fleet` prints the rows.",
     ),
     pane(
         "find",
         "Everything that contains a text, in all panes",
         "find billing",
         "find 'checkout dlq'",
-        about="kac searches brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the "
-        "plan, events and causes, and first reads what it has not read yet. TEXT is a filter: words, /regex, !without. "
-        "kac does not find values that brokers hide.",
+        about="TEXT is a filter: words, /regex, !without. kac searches brokers, topics, groups, keys, set values, "
+        "quotas, ACLs, transactions, the plan, events and causes. kac first reads the parts that it has not read "
+        "yet. kac does not find values that brokers hide.",
         takes="TEXT",
     ),
 )

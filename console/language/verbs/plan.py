@@ -38,8 +38,8 @@ VERBS = (
         PLAN,
         ("plan [--runbook]",),
         "Every staged edit as a difference: old and new value, old and new source",
-        "With --runbook kac prints the commands of kafka-topics, kafka-configs and kafka-acls that do the same, for a "
-        "shell.",
+        "With --runbook kac prints shell commands of kafka-topics, kafka-configs and kafka-acls that make the "
+        "same changes.",
         ("plan", "plan --runbook"),
         rank=1,
         parse=_parse,

@@ -396,11 +396,13 @@ VERBS = (
             "produce topic NAME [partition N] @FILE [schema SUBJECT] [key-schema SUBJECT]",
         ),
         "Stage a record, or the records of a file; kac writes each once",
-        "A TEXT is a word, or @FILE for the text of a file, or `?`: kac then asks, and does not show what you type. A "
-        "FILE of records has JSON lines, as `kac records --output jsonl` writes them. A record goes to the partition "
-        "that it names; without one, Java's partitioner chooses it by the key. With a schema, values (or keys) are "
-        "JSON, and kac encodes them by the newest version of the subject. No journal and no plan file has the "
-        "contents. kac refuses new records in a context with masks or with records = 'never'.",
+        "TEXT is a word, or @FILE for the text of a file, or `?`. With `?` kac asks for the text, and does not "
+        "show what you type. A FILE of records has JSON lines, as `kac records --output jsonl` writes them.\n\n"
+        "A record goes to the partition that it names. Without a named partition, Java's default partitioner, "
+        "which kac follows, chooses the partition by the key. With a schema, values or keys are JSON. kac encodes "
+        "them by the newest version of the subject.\n\n"
+        "kac writes the contents of records into no journal and no plan file. kac refuses new records in a "
+        "context with masks or with records = 'never'.",
         (
             'produce topic orders key order-77 value \'{"state": "paid"}\'',
             "produce topic orders partition 3 header trace=t-9 value @order.json schema orders-value",
@@ -414,8 +416,8 @@ VERBS = (
         CHANGE,
         ("tombstone topic NAME key TEXT {header NAME=TEXT} [partition N] [key-schema SUBJECT]",),
         "Stage a record without a value, which deletes its key in a compacted topic",
-        "Java's partitioner chooses the partition by the key; give the partition if a producer uses another "
-        "partitioner.",
+        "Java's default partitioner, which kac follows, chooses the partition by the key. Name the partition if "
+        "the topic's producers use another partitioner.",
         ("tombstone topic customers key c-104",),
         parse=_parse_tombstone,
         statements=(),
@@ -425,9 +427,9 @@ VERBS = (
         CHANGE,
         ("copy records NAME[,GLOB…] {OPTION} to topic NAME",),
         "Stage copies of records, with their headers and times",
-        "The options are those of `records`, and select the records to copy. If you do not say where to begin, kac "
-        "copies from the start of the logs. It copies bytes unchanged. Java's partitioner chooses the partition of "
-        "each record by its key.",
+        "The options are the options of `records`. They select the records to copy. If you do not say where to "
+        "begin, kac copies from the start of the logs. kac copies the bytes of keys and values unchanged. Java's "
+        "default partitioner, which kac follows, chooses the partition of each record by its key.",
         (
             "copy records orders key order-77 to topic orders-test",
             "copy records orders partition 3 from offset 41208 limit 1 to topic orders",

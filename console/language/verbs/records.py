@@ -359,13 +359,24 @@ VERBS = (
             "records NAME[,GLOB…] follow {OPTION}",
         ),
         "Records of topics: the last 10, those that match, those from a position on, or new ones",
-        "The options: `partition N`; `key GLOB` (add `only` to read just the partitions in which partitioners put the "
-        "key); `text TEXT` (in key, value or a header); `where CONDITION`, in CEL over key, value, headers, "
-        "partition, offset, time, size and schema; `without value` (or `without key`); `latest by key`; `limit N` (0: "
-        "all); `follow`; `uncommitted` (also open and aborted transactions); `as text`, `as json` or `as hex`. With a "
-        "condition kac reads everything from the start of the log to its end; without one it shows 10 records. `from "
-        "group NAME` begins at the first record that the group has not committed. If the context has records = "
-        "'hidden', kac masks contents unless you give --reveal; with records = 'never' it reads nothing.",
+        "The options:\n\n"
+        "- `partition N` reads only this partition.\n"
+        "- `key GLOB` finds records by their key. With `only` kac reads just the partitions in which Kafka's "
+        "partitioners put the key.\n"
+        "- `text TEXT` finds a text in the key, the value or a header.\n"
+        "- `where CONDITION` takes a condition in CEL, the Common Expression Language. The condition may use key, "
+        "value, headers, partition, offset, time, size and schema.\n"
+        "- `without value` and `without key` find records whose value or key is null.\n"
+        "- `latest by key` shows only the newest record of each key.\n"
+        "- `limit N` ends the search after N records; 0 means all.\n"
+        "- `follow` shows new records as clients write them.\n"
+        "- `uncommitted` also shows records of open and aborted transactions.\n"
+        "- `as text`, `as json` and `as hex` choose the form of the contents.\n\n"
+        "By default, a search with a condition reads from the start of the log to its end. A search without "
+        "options shows the newest 10 records. `from group NAME` begins at the first record that the group has not "
+        "committed.\n\n"
+        "In a context with records = 'hidden' kac masks contents unless you give --reveal. In a context with "
+        "records = 'never' kac reads no records.",
         (
             "records orders",
             "records orders partition 3 last 100",

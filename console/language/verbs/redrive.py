@@ -78,12 +78,14 @@ VERBS = (
         CHANGE,
         ("redrive topic NAME [where CONDITION] [to NAME] [max N/s]",),
         "Begin an operation that sends dead letters again, each exactly once",
-        "kac reads the headers of Spring Kafka, Kafka Connect, Kafka Streams and share groups. It shows the letters "
-        "by original topic and exception, what it would send, and the warnings, and asks. Each letter goes to its "
-        "original topic, or to the topic after `to`; letters without headers need `to`. CONDITION is a condition as "
-        "in `records`. The first letter goes alone: kac waits until a group passes it. kac commits letters and "
-        "positions in one transaction, so it sends nothing twice, even after a kill. W in a console, or `kac redrive "
-        "--continue`, continues the redrive.",
+        "Dead letters are records that a consumer could not process and sent to another topic. kac reads the "
+        "headers of dead letters from Spring Kafka, Kafka Connect, Kafka Streams and share groups.\n\n"
+        "kac first shows the letters by original topic and exception, the records that it would send, and the "
+        "warnings. Then kac asks. Each letter goes to its original topic, or to the topic after `to`. Letters "
+        "without such headers need `to`. CONDITION is a condition as in `records`.\n\n"
+        "kac sends the first letter alone, and waits until a group has passed it. kac commits letters and "
+        "positions in one transaction, so it sends no letter twice, even after a kill. W in a console, or `kac "
+        "redrive --continue`, continues the redrive.",
         ("redrive topic orders.dlt", "redrive topic orders.dlt where 'value.total < 100' to orders max 50/s"),
         Where.BAR,
         parse=_parse,

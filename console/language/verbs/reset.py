@@ -194,19 +194,27 @@ VERBS = (
         CHANGE,
         ("reset [share] group NAME [topic NAME [partition N]] to PLACE", connector.RESET_USAGE),
         "Stage other offsets for a group or a connector: it then reads records again, or skips them",
-        "PLACE is `earliest`, `latest`, `current`, `offset N`, `time T`, `by +N` or `by -N`, or `file F`. Without a "
-        "topic kac resets every partition for which the group has committed an offset; with a topic, all partitions "
-        "of the topic. `current` is the group's present offset, or the end of the log if it has none; `by` stops at "
-        "the ends of the log. T is 2026-11-20T14:05Z; without a zone it is in this host's time zone; 2h means two "
-        "hours ago. kac turns places and times into offsets when you stage the statement. F is a file as `kac groups "
-        "--export` writes it: topic,partition,offset, or with the group first. kac refuses offsets outside of the "
-        "log. The group must have no members, and a member that joins before kac sends the reset stops it; consumers "
-        "that assign() partitions are not members, so kac can't see them. For a share group kac sets the start "
-        "offset; the word `share` is for a group that does not exist yet. `revert` commits the old offsets again; as "
-        "commands these read `offset N [epoch E] [metadata TEXT] restored`, and may be outside of the log by then. A "
-        "connector's offsets change only while it is stopped (Kafka 3.6): the plan first stops the connector, and it "
-        "stays stopped. `none` deletes all its offsets; F is a file with offsets as Connect returns them, and JSON is "
-        "the same text in quotes.",
+        "PLACE says where the group continues to read:\n\n"
+        "- `earliest` and `latest` are the start and the end of the log.\n"
+        "- `current` is the group's present offset, or the end of the log if the group has no offset.\n"
+        "- `offset N` is an offset. kac refuses an offset outside of the log.\n"
+        "- `time T` is the first record from a time on. T is 2h (two hours ago), or 2026-11-20T14:05Z. A time "
+        "without Z or another zone is in this host's time zone.\n"
+        "- `by +N` and `by -N` move the offset by N records, up to the ends of the log.\n"
+        "- `file F` takes the offsets from a file that `kac groups --export` wrote. Its lines have "
+        "topic,partition,offset; the group may come first.\n\n"
+        "Without a topic kac resets every partition for which the group has committed an offset. With a topic kac "
+        "resets all partitions of the topic. kac turns places and times into offsets when you stage the "
+        "statement.\n\n"
+        "The group must have no members. A member that joins before kac sends the reset stops the reset. kac "
+        "can't see consumers that use assign(), because they are not members.\n\n"
+        "For a share group kac sets the start offset. Write the word `share` only for a share group that does not "
+        "exist yet.\n\n"
+        "`revert` commits the old offsets again, although they may be outside of the log by then. As a command "
+        "such an offset reads `offset N [epoch E] [metadata TEXT] restored`.\n\n"
+        "A connector's offsets change only while the connector is stopped (Kafka 3.6 and newer). The plan first "
+        "stops the connector, and leaves it stopped. `none` deletes all offsets of the connector. F is a file "
+        "with offsets as Connect returns them. JSON is the same text in quotes.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",

@@ -20,10 +20,10 @@ VERBS = (
         PLAN,
         ("revert CHANGE",),
         "Stage the reversal of a change that was applied",
-        "revert restores values and their sources: if a key was inherited, it unsets the key. CHANGE is the number "
-        "that `apply` reported; `history` lists the numbers. kac reports what it can't restore: the records of a "
-        "deleted topic, and secrets. If another client has changed the same place since, `apply` stops as for any "
-        "conflict.",
+        "CHANGE is the number that `apply` reported. `history` lists the numbers. The reversal restores each "
+        "value with its source: if a key was inherited before, kac unsets the key.\n\n"
+        "kac reports everything that it can't restore: the records of a deleted topic, and secrets. If another "
+        "client has changed the same value since, `apply` stops as for any conflict.",
         ("revert 42",),
         parse=lambda reader: Revert(reader.take(Expected(What.ARGUMENT, "the number of a CHANGE"), Role.VALUE).text),
         statements=(StatementKind(statement=Revert, text=lambda statement: f"revert {quote(statement.change)}"),),

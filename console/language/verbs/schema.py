@@ -161,9 +161,10 @@ VERBS = (
         CHANGE,
         ("schema SUBJECT (@FILE | TEXT) [type=TYPE] [references=NAME:SUBJECT:VERSION,…]",),
         "Stage a schema as the newest version of a subject",
-        "The registry checks the schema by the subject's compatibility level, and kac by Avro's own rules, even if "
-        "the level is NONE. TYPE is AVRO, PROTOBUF or JSON; without it the file's name (.avsc, .proto) and the text "
-        "decide. `revert` deletes the version softly. `set schema SUBJECT compatibility=LEVEL` changes the level.",
+        "The registry checks the schema by the subject's compatibility level. kac checks an Avro schema by Avro's "
+        "own rules, even if the level is NONE. `set schema SUBJECT compatibility=LEVEL` changes the level.\n\n"
+        "TYPE is AVRO, PROTOBUF or JSON. Without TYPE, the ending of the file's name (.avsc, .proto) and the text "
+        "decide. `revert` deletes the new version softly.",
         (
             "schema orders-value @orders.avsc",
             "schema payments-value @payments.avsc references=shop.Order:orders-value:2",
@@ -176,7 +177,8 @@ VERBS = (
         CHANGE,
         ("undelete schema SUBJECT [version N]",),
         "Stage the registration of a soft-deleted version of a schema",
-        "Without a version kac registers the newest deleted one. The version gets the next number and its former id.",
+        "Without a version kac registers the newest deleted version. The registered version gets the next number "
+        "and its former id.",
         ("undelete schema orders-value", "undelete schema orders-value version 2"),
         parse=_parse_undelete,
         statements=(_UNDELETE,),
@@ -186,6 +188,6 @@ VERBS = (
         "The subjects of the schema registry",
         "schemas",
         "schemas orders",
-        about="kac reads them from the registry of the context, `[contexts.NAME.schemas]`.",
+        about="kac reads the subjects from the registry of the context, `[contexts.NAME.schemas]`.",
     ),
 )

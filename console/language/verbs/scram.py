@@ -124,8 +124,8 @@ VERBS = (
         CHANGE,
         ("scram set USER MECHANISM [iterations=N] password=(@FILE | ?)", "scram delete USER MECHANISM"),
         "Stage a SCRAM credential, or its removal",
-        "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers "
-        "can't check a credential before it is applied.",
+        "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512. The iterations are 4096 to 16384, by default 4096. The "
+        "brokers can't check a credential before kac applies it.",
         ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
         noun="scram scrams user users user-scram security",
         stands_for={

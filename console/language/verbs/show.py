@@ -83,8 +83,8 @@ VERBS = (
         LOOK,
         ("show [ENTITY] {KEY}",),
         "The values set on an entity: all its overrides, or the named keys",
-        "Without an entity kac shows the selected one. If a named key is inherited, kac shows the value with its "
-        "source.",
+        "Without an entity kac shows the selected one. If a named key is inherited, kac shows the inherited value "
+        "with its source.",
         ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
         rank=3,
         parse=_parse,
@@ -94,9 +94,11 @@ VERBS = (
         "describe",
         LOOK,
         ("describe [ENTITY] {KEY}",),
-        "Everything about an entity; with keys, their documentation and the chain of their synonyms",
-        "kac shows a topic with its partitions, a group with its members and lag, and a user with quotas and SCRAM "
-        "credentials.",
+        "An entity with its configs and other properties, or the details of some configs",
+        "For a topic kac shows the partitions. For a group it shows the members and the lag. For a user it shows "
+        "quotas and SCRAM credentials.\n\n"
+        "With a KEY kac shows the documentation of the key and the chain of its synonyms: the settings from which "
+        "brokers take the value, in this order.",
         ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
         rank=1,
         stands_for={

@@ -60,9 +60,10 @@ VERBS = (
         CHANGE,
         (f"skip group NAME topic NAME partition N [COUNT] {passed_over.USAGE}",),
         "Stage that a group skips the record at its position, or COUNT records",
-        "Use it for a record that no consumer can read. The group must have no members. `keep` writes the records "
-        "into a new file of JSON lines when you stage the skip. `to topic` sends them there when you apply the skip, "
-        "with headers that `redrive` reads; the group's offset moves only after all of them are written.",
+        "Skip a record that no consumer can process. The group must have no members.\n\n"
+        "`keep FILE` first copies the records into a new file of JSON lines, when you stage the skip. `to topic "
+        "NAME` sends the records to that topic when you apply the skip. The sent records have headers that `redrive` "
+        "reads. The group's offset moves only after kac has sent all these records.",
         (
             "skip group billing topic orders partition 3 10",
             "skip group billing topic orders partition 3 to topic orders.dlt",

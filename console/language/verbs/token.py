@@ -80,9 +80,11 @@ VERBS = (
             "token expire ID [in DURATION]",
         ),
         "Stage a delegation token, its renewal, or its end",
-        "Brokers accept these requests only on connections that log in by SASL or mTLS, not by a token. kac shows the "
-        "HMAC of a new token once, on a terminal, and keeps it nowhere. Without a duration the brokers' default "
-        "applies; `token expire` without a duration ends the token at once.",
+        "Brokers accept these requests only on connections that log in by SASL or mTLS, not by a delegation "
+        "token. The HMAC of a token is its secret. kac shows the HMAC of a new token once, on a terminal, and "
+        "keeps it nowhere.\n\n"
+        "For `create` and `renew` without a duration the brokers' default applies. `token expire` without a "
+        "duration ends the token at once.",
         ("token create renewers=User:flink lifetime=7d", "token renew abc123 for 1d", "token expire abc123"),
         noun="token tokens dtoken dtokens delegation-token delegation-tokens kafka-delegation-tokens",
         stands_for={"token create lifetime=7d": "token create", "token expire ID": "token delete"},
@@ -98,6 +100,6 @@ VERBS = (
         "The delegation tokens that you may see",
         "tokens",
         "tokens User:flink",
-        about="kac reads them while the pane is open.",
+        about="kac reads the tokens while the pane is open.",
     ),
 )

@@ -29,8 +29,8 @@ VERBS = (
         CHANGE,
         ("unregister broker ID",),
         "Stage that the cluster forgets a broker that is down and does not come back",
-        "This needs Kafka 3.0 or newer in KRaft mode. kac refuses a broker that is alive. Replicas stay assigned to "
-        "the broker until you move them. The broker registers again when it starts.",
+        "The verb needs Kafka 3.0 or newer in KRaft mode. kac refuses a broker that is alive. Replicas stay "
+        "assigned to the broker until you move them. If the broker starts again, it registers again.",
         ("unregister broker 4",),
         takes_away=True,
         stands_for={"unregister broker ID": "broker delete"},

@@ -162,11 +162,12 @@ VERBS = (
         "add",
         CHANGE,
         ("add voter ID [directory=ID] [at=LISTENER://HOST:PORT]",),
-        "Stage that a controller that follows the metadata log becomes a voter",
-        "This needs Kafka 3.9 or newer, and kraft.version 1. The controller must have caught up, and afterwards a "
-        "majority of the voters must follow the log. kac knows the controller's address only if it is connected to "
-        "controllers (`--bootstrap-controller`); else give `at`. A voter whose storage was formatted again has "
-        "another directory: remove the old voter in the same plan.",
+        "Stage that a controller becomes a voter of the quorum",
+        "The verb needs Kafka 3.9 or newer, and kraft.version 1. The controller must have caught up with the metadata "
+        "log. With the new voter, a majority of the voters must follow the log.\n\n"
+        "kac knows the controller's address only if it is connected to controllers (`--bootstrap-controller`). "
+        "Otherwise give the address with `at`. If a voter's storage was formatted again, the voter has a new "
+        "directory id. Then remove the old voter in the same plan.",
         ("add voter 104", "add voter 104 at=CONTROLLER://controller4:9093"),
         stands_for={"add voter ID": "quorum create"},
         parse=_parse_add,
@@ -176,9 +177,10 @@ VERBS = (
         "remove",
         CHANGE,
         ("remove voter ID [directory=ID]",),
-        "Stage that a controller is no longer a voter",
-        "This needs Kafka 3.9 or newer, and kraft.version 1. kac refuses the removal if the remaining voters that "
-        "follow the log are not a majority. The controller continues to run as an observer until you stop it.",
+        "Stage that a controller is no longer a voter of the quorum",
+        "The verb needs Kafka 3.9 or newer, and kraft.version 1. The remaining voters that follow the log must be "
+        "a majority; otherwise kac refuses the removal. The controller continues to run as an observer, without a "
+        "vote, until you stop it.",
         ("remove voter 103", "remove voter 103 directory=rloNkQOaQTK2oXd5J6mFtQ; add voter 103"),
         takes_away=True,
         stands_for={"remove voter ID": "quorum delete"},

@@ -129,10 +129,10 @@ VERBS = (
         LOOK,
         ("watch {topic|group|broker|connector|schema NAME}", "watch SET"),
         "Topics, groups, brokers, connectors and schemas together, the worst first",
-        "On the screen it is a pane: Enter opens the subject, `x` removes it, and `f` on a row of Topics, Groups, "
-        "Brokers or Connectors adds it. NAME may be a glob; you may leave out the commas between subjects. SET is a "
-        "set of the context, `[contexts.NAME.watch]`; `kac --watch SET` opens the console on it, and `kac watch` "
-        "prints it.",
+        "NAME may be a glob. You may leave out the commas between subjects. SET is a set of the context, "
+        "`[contexts.NAME.watch]`. `kac --watch SET` opens the console on the set, and `kac watch` prints the set.\n\n"
+        "In the console, `watch` opens the pane Watch. In this pane Enter opens a subject, and `x` removes a "
+        "subject. In Topics, Groups, Brokers and Connectors `f` adds the row under the cursor.",
         ("watch topic orders, group billing, connector pg", "watch topic orders.*, broker *", "watch checkout"),
         parse=_parse,
         statements=(StatementKind(statement=Watch, text=_text, needs=_needs),),

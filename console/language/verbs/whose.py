@@ -26,12 +26,19 @@ VERBS = (
         "whose",
         LOOK,
         ("whose topic NAME",),
-        "The readers and writers of a topic: connectors, groups and producers; its schemas, and how sure that is",
-        "A reader or writer is sure if it has offsets, partitions or a transaction in the topic, if Connect lists the "
-        "topic as used, or if its config lists the topic; likely if a value in its config is the topic's name; and "
-        "possible if only an ACL lets it write. A schema is sure if its ids are in the newest records, and likely if "
-        "only its name fits. Brokers do not report producers, so a writer may be missing. If there are more than 100 "
-        "groups, kac shows the groups that it has already read: `list groups topic=NAME` reads all groups.",
+        "The readers, writers and schemas of a topic, and how sure kac is of each",
+        "kac says how sure it is of each reader and writer:\n\n"
+        "- sure: a group has offsets or partitions of the topic, or a producer has an open transaction in the "
+        "topic.\n"
+        "- sure: Connect lists the topic as used by a connector, or a connector's config lists the topic.\n"
+        "- likely: a value in a source connector's config is the topic's name, or its `topic.prefix` is the "
+        "beginning of the name.\n"
+        "- likely: the topic has the usual name of a system's own topic, for example of Kafka Connect.\n"
+        "- possible: only an ACL allows the principal to write.\n\n"
+        "A schema is sure if its ids are in the newest records. A schema is likely if only its name fits.\n\n"
+        "Brokers do not report producers, so a writer may be missing. If the cluster has more than 100 groups, "
+        "kac reads only the groups of sink connectors. It shows other groups if it has already read them. `list "
+        "groups topic=NAME` reads all groups.",
         ("whose topic orders",),
         parse=lambda reader: Whose(topic_name(reader)),
         statements=(
