@@ -254,7 +254,10 @@ def _section(of: ConfigResource | QuotaEntity) -> str:
 
 
 def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
-    """Return section -> the entities of a wanted state in it."""
+    """Return section of the files -> the entities that a state has in that section; schemas without a name are left
+    out. Topics, ACLs, connectors and schemas are always present, possibly empty; any other section only if it has
+    an entity.
+    """
     found: dict[str, list[object]] = {
         "topics": [*wanted.topics],
         "acls": [*wanted.acls],

@@ -32,8 +32,8 @@ _LATEST = (datetime.max.replace(tzinfo=timezone.utc) - timedelta(days=2) - EPOCH
 
 
 class Where:
-    """Conditions of a query, joined by AND, with their parameters. Each method returns a copy with one more
-    condition.
+    """Conditions of a query, joined by AND, with their parameters. Each method adds its conditions to this object
+    and returns it, so that calls can be chained.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,9 @@ class Where:
         return self if value is None else self.add(f"{column} = ?", value)
 
     def between(self, column: str, since: datetime | None, until: datetime | None) -> Where:
-        """Require that the column's time is at or after `since` and before `until`; None sets no limit at that end."""
+        """Add conditions: the column's time is at or after `since` and before `until`. None sets no limit at that
+        end.
+        """
         if since is not None:
             self.add(f"{column} >= ?", since)
         if until is not None:

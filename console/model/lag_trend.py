@@ -429,8 +429,14 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
 
 
 def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: float) -> bool:
-    """Return whether the committed offset of a partition moved since a time, its lag shrinks, and more than one step of
-    commits is left to read. since: Unix seconds.
+    """Return whether a group is catching up in a partition: its commit moved after `since`, its lag shrinks, and the
+    lag is larger than the commit's last move.
+
+    Args:
+        stands: the movement of the partition's committed offset.
+        rate: records per second by which the lag grows, negative if it shrinks; None if unknown, then the result is
+            False.
+        since: Unix seconds.
     """
     moves = stands.moved is not None and stands.moved > since
     return moves and rate is not None and rate < 0 and now.lag > stands.step

@@ -121,7 +121,7 @@ def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
         count: the number of requests.
         what: the noun for the records.
     """
-    return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
+    return f"{place + 1} of {count}: one request has at most {limit:,} {what}" if count > 1 else ""
 
 
 Group = tuple[Sequence[Staged], int]
@@ -159,7 +159,14 @@ def apart(request: Callable[[Any], ChangeRequest]) -> Steps:
 def steps_of(
     groups: Iterable[Group], limit: int, request: Callable[[list[Staged]], ChangeRequest], what: str = "records"
 ) -> list[Step]:
-    """Return the fewest requests for these groups, each within the limit."""
+    """Return the steps for these groups, in few requests. A group is never split; a group beyond the limit gets a
+    request of its own.
+
+    Args:
+        limit: the maximum size of a request, in the unit of the groups' numbers, usually records.
+        request: a function from edits to their request.
+        what: the noun for that unit, for the note on each of several requests.
+    """
     bins = pack(groups, limit)
     return [
         Step(request(each.staged), tuple(each.staged), cut_note(place, len(bins), limit, what))

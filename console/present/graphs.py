@@ -168,7 +168,8 @@ def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: in
 
     Args:
         graphs: the graphs with their samples.
-        marks: the changes; those after `now` are left out until the next column.
+        marks: the changes; those after `now` are left out, so a new change appears only with a
+            later sample.
         now: the start of the newest sample, Unix seconds; it is in the last column.
         width: the width in cells.
     """

@@ -95,7 +95,10 @@ def form_of(data: bytes | None, form: str) -> str:
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
-    """Return the beginning of contents in one line, with invisible characters escaped; ``null`` for None."""
+    """Return the first `IN_A_CELL` bytes of contents in one line, with ``…`` if more follow: hex for HEX, and for
+    AUTO if the contents are binary; otherwise text with invisible characters escaped. ``null`` for None. form:
+    one of `FORMS`.
+    """
     if data is None:
         return "null"
     part = data[:IN_A_CELL]

@@ -25,7 +25,7 @@ from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
 B1, B2 = broker_resource(1), broker_resource(2)
-LIMIT_NOTE = "{} of {}: a controller takes at most 10,000 records in one change"
+LIMIT_NOTE = "{} of {}: one request has at most 10,000 records"
 
 
 def compiled(*edits: edit.Edit, facts: Facts | None = None, snapshot: Snapshot | None = None) -> tuple[Step, ...]:
@@ -213,9 +213,7 @@ def test_acls_and_deletions_are_cut_and_additions_come_before_removals() -> None
     removals = [edit.RemoveAcl(acl(f"t{n}")) for n in range(2_000)]
     assert len(compiled(*removals, facts=Facts(acls=2_000))) == 1
     steps = compiled(*removals, facts=Facts(acls=10_000))
-    assert [step.note for step in steps] == [
-        f"{n} of 2: a controller takes at most 1,000 of so many ACLs in one change" for n in (1, 2)
-    ]
+    assert [step.note for step in steps] == [f"{n} of 2: one request has at most 1,000 of so many ACLs" for n in (1, 2)]
     steps = compiled(edit.RemoveAcl(acl("old")), *(edit.AddAcl(acl(f"t{n}")) for n in range(10_001)))
     assert [type(step.request) for step in steps] == [changes.CreateAcls, changes.CreateAcls, changes.DeleteAcls]
     assert steps[-1].after == (0, 1)

@@ -804,7 +804,7 @@ class _Candidate(NamedTuple):
 
 def _candidate(change: JudgedChange) -> _Candidate:
     # Clients notice some changes late: a deleted credential, or a line of a broker's file, at their next login; a new
-    # schema when they read its first record. Offsets that were set count until the group reaches the old ones again.
+    # schema when they read its first record. A group may take as long to read up to its former offsets again.
     is_late = change.offsets or change.place.kind.about.is_login or _schema_of(change) is not None or change.from_file
     lasts = KEPT if is_late else BEFORE
     first = change.after - _READ_LATER

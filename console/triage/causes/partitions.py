@@ -127,8 +127,9 @@ def _replicas(number: int) -> str:
 
 
 def _writes_stopped(observations: Observations, topic: str, since: datetime | None) -> bool:
-    """Return whether the last write that kac saw to a topic was at about `since` (UTC) or earlier. False if records
-    were written lately, if kac saw no write, and if `since` is None.
+    """Return whether writes to a topic stopped: the last write that kac saw was at most `STOPPED` (15 s) after
+    `since` (UTC), and more than 15 s before the last reading of the logs. False if kac saw no write, or if
+    `since` is None.
     """
     return (
         since is not None
