@@ -873,21 +873,25 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         known, certainty = observations.last.snapshot.groups.get(group), _rebalances(observations, group)
         reading = symptoms.readings(observations.last.snapshot).get(group)
         fruitless = _fruitless(observations, reading) if reading is not None else None
-        if known is None or (certainty is None and fruitless is None):
+        returning = _returning(observations, group) if fruitless is None else None
+        if known is None or (certainty is None and fruitless is None and returning is None):
             continue
         if reading is not None and not known.is_vacant and _outlasted(observations, reading):
             continue  # the claim of its stuck partition mentions the rebalances
         if fruitless is not None and certainty is not Certainty.CERTAIN:
             certainty = Certainty.LIKELY if fruitless.loops else Certainty.POSSIBLE
+        elif returning is not None and certainty is not Certainty.CERTAIN:
+            certainty = Certainty.LIKELY if returning.times > LOOPS else Certainty.POSSIBLE
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
-            fruitless is None
+            fruitless is returning is None
             and certainty is Certainty.POSSIBLE
             and len(intervals) <= EACH * members + OFTEN
             and _is_young(intervals, observations.last.at)
         )
         without = f" and commits nothing since {time_of_day(fruitless.since)}" if fruitless is not None else ""
+        without = f": {returning.who} leaves and comes back" if returning is not None else without
         yield cause.Claim(
             cause="group-rebalancing",
             subject=subject,
@@ -899,6 +903,7 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             evidence=cause.given(
                 cause.Evidence(f"{known.state} now; seen: {plural(len(intervals), 'rebalance')}", "ListGroups"),
                 _without_commits(fruitless) if fruitless is not None else None,
+                _left_again(returning) if returning is not None else None,
                 cause.Evidence("members that are deployed one after the other make as many", "ListGroups")
                 if deployed
                 else None,
@@ -910,9 +915,10 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             ),
             next=cause.given(
                 _SHORTER_BATCH if fruitless is not None else None,
-                cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),
+                _look_at_member(returning),
                 cause.Next("if they are different services, give each one a group.id of its own") if services else None,
             ),
+            alone=returning is not None,
             fold=(f"rebalances {how}", f"rebalance {how}"),
         )
 
@@ -922,6 +928,46 @@ _SHORTER_BATCH = cause.Next(
     "brokers put out a member that works for longer, and the next one reads the same records. Look at its log for "
     "CommitFailed, or for the exception at which it ends"
 )
+
+
+class _Returning(NamedTuple):
+    """The only member of a group that left several times and came back."""
+
+    who: str
+    """The member's client id and host."""
+    times: int
+    """The number of times that it left."""
+    since: datetime
+    """The time of the first poll without it, UTC."""
+
+
+def _returning(observations: Observations, group: str) -> _Returning | None:
+    """Return the member that leaves a group and comes back, if the others stay; None if there is no such member, and if
+    none left within the last `NEAR`.
+    """
+    left = observations.past.members.departures.get(group, ())
+    who, times = _again(left) if left else ("", 0)
+    mine = [each for each in left if each.who == who]
+    others = [each for each in left if each.who != who]
+    if times < LOOPS or mine[-1].at < observations.last.at - NEAR or len(others) > len({each.who for each in others}):
+        return None
+    return _Returning(who, times, mine[0].at)
+
+
+def _look_at_member(returning: _Returning | None) -> cause.Next:
+    """Return the step for a group that rebalances: to look at the member that comes back, or at all for None."""
+    if returning is None:
+        return cause.Next("look at its members: restarts, max.poll.interval.ms, session timeouts")
+    return cause.Next(
+        f"look at {returning.who}, for which the other members wait: does its process restart, or does its host stall "
+        "for longer than its session.timeout.ms? With a longer session timeout, or with a group.instance.id, a short "
+        "absence causes no rebalance"
+    )
+
+
+def _left_again(returning: _Returning) -> cause.Evidence:
+    said = f"{returning.who} left {returning.times} times since {time_of_day(returning.since)} and came back each time"
+    return cause.Evidence(said, "DescribeGroups over time")
 
 
 class _Fruitless(NamedTuple):
