@@ -203,12 +203,18 @@ def _restarts(observations: Observations) -> Iterator[cause.Claim]:
                 )
                 if longer
                 else None,
-                None if back else cause.Next(f"start it again if no one else does: {address(observations, broker)}"),
+                None if back else _start_again(observations, broker, is_late=bool(longer)),
                 cause.Next(f"if it does not come back (outside the console: kac moves drain {broker})")
                 if _is_late(observations, restart) and broker not in _copies(observations)
                 else None,
             ),
         )
+
+
+def _start_again(observations: Observations, broker: int, *, is_late: bool) -> cause.Next:
+    """Return the step for a broker that was stopped in order. is_late: whether another step already names its log."""
+    text = f"start it again if no one else does: {address(observations, broker)}"
+    return cause.Next(text if is_late else f"{text}. If it does not start, only its own log has the reason")
 
 
 def _restarted(broker: int, restart: Restart, *, late: bool) -> str:
