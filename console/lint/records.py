@@ -4,7 +4,6 @@ since many topics share one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import le, lt
@@ -32,9 +31,10 @@ LEAST_SEGMENT_MS = 60_000
 """Minimum milliseconds for segment.ms: a log that begins segments more often than once a minute soon has more files
 than a broker may open.
 """
-_MADE_COMPACT = re.compile(r".+-(KSTREAM-(AGGREGATE|REDUCE)|KTABLE-[A-Z-]+)-STATE-STORE-[0-9]+-changelog")
-"""Changelogs that Kafka Streams always compacts, by the names that it makes. It sets those of stores that keep
-duplicates, as the stores of joins, to ``delete`` itself, and a user may give such a store any name."""
+_MADE_COMPACT = ("-KSTREAM-AGGREGATE-", "-KSTREAM-REDUCE-", "-KTABLE-")
+"""Parts of the names that Kafka Streams makes for changelogs that it always compacts. It sets the changelogs of stores
+that keep duplicates, such as the stores of joins, to ``delete`` itself, and a user may give such a store any name.
+"""
 REQUEST = "socket.request.max.bytes"
 CHECKS, _TIERED = "log.retention.check.interval.ms", "remote.storage.enable"
 _RAISE = "set it higher where it is set"
@@ -460,6 +460,13 @@ def _longest_remote(seen: Seen) -> int:
     return max((topic_risks.kept(configs).ms for configs in tiered), default=-1)
 
 
+def _is_made_compact(topic: str) -> bool:
+    """Return whether a topic has a name that Kafka Streams makes for a changelog that it always compacts."""
+    store, _, number = topic.removesuffix("-changelog").rpartition("-STATE-STORE-")
+    is_made = number.isdecimal() and topic.endswith("-changelog")
+    return is_made and any(part in f"{store}-" for part in _MADE_COMPACT)
+
+
 def _of_owner(
     topic: Topic,
     owner: SystemTopic,
@@ -478,7 +485,7 @@ def _of_owner(
     # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them
     # up.
     may_delete = may_be_of_application(topic.name)
-    if may_delete and owner.policy == COMPACT and _MADE_COMPACT.fullmatch(topic.name) is None:
+    if may_delete and owner.policy == COMPACT and not _is_made_compact(topic.name):
         return
     if owner.policy == COMPACT and (COMPACT not in policy if may_delete else policy != {COMPACT}):
         now = ",".join(sorted(policy))

@@ -554,7 +554,7 @@ def seed(cluster: EmbeddedCluster) -> None:
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ids = sorted(state.brokers)
     state.put_topic(replicas.new_topic("orders", replicas.striped(ids, 1, 1), ids))
-    state.put_topic(replicas.new_topic(GROUP_TOPIC, [(ids[n % len(ids)],) for n in range(50)], ids))
+    worlds.topic(GROUP_TOPIC, 50, brokers=ids)(cluster)
     state.logs["orders", 0] = log = partition_log.PartitionLog()
     log.append(record_batch.read_batch(batch_of([b"one", b"two", b"three"], now, b"k"), 0), 0)
     for name in ("calm", "other"):

@@ -282,6 +282,7 @@ async def painted_of(it: Driven, values: list[float]) -> tuple[list[str], int]:
     await it.painted()
     del lines.refresh
     lines.refresh()
+    await it.until(lambda: any("Last " in line for line in it.lines))
     await it.painted()
     shown = it.lines
     top = next(place for place, line in enumerate(shown) if "Last " in line)

@@ -885,7 +885,8 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
         deployed = (
-            fruitless is returning is None
+            fruitless is None
+            and returning is None
             and certainty is Certainty.POSSIBLE
             and len(intervals) <= EACH * members + OFTEN
             and _is_young(intervals, observations.last.at)
