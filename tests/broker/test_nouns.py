@@ -400,7 +400,7 @@ def test_a_read_only_start_changes_nothing(process_of: Any, name: str) -> None:
 
 # -- lint on a real broker: the findings on one with the configs of Kafka's quick start, and their remedies ------------
 
-BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
+BAD = {"retention.ms": "1000", "segment.bytes": "4194304", "retention.bytes": "2097152", "flush.messages": "1"}
 FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
 QUICK_START = {"auto-create", "log-dir-in-tmp"}
 """The rules of which lint reports a finding on a broker that was set up by Kafka's quick start: clients can create
