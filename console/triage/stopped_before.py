@@ -12,6 +12,7 @@ from console.model.mirror import has_checkpoints
 from console.model.snapshot import Snapshot
 from console.triage.facts import Former
 from console.triage.readers import Reading, sorted_readings
+from console.triage.remembered import remembered
 from console.triage.share_beginnings import SHARE
 from console.triage.symptoms import grows
 
@@ -35,10 +36,11 @@ class StoppedBefore(NamedTuple):
     """A time after which that record was written, Unix seconds."""
 
 
+@remembered
 def stopped_before(
     known: Mapping[str, Reading], snapshot: Snapshot, former: Mapping[Place, Former]
-) -> Iterator[StoppedBefore]:
-    """Yield the groups whose consumers stopped shortly before kac looked, while records are written for them. Groups
+) -> tuple[StoppedBefore, ...]:
+    """Return the groups whose consumers stopped shortly before kac looked, while records are written for them. Groups
     that never had members, as of jobs that assign their partitions, groups for which a client commits now, and clusters
     to which mirrors copy offsets are left out.
 
@@ -46,6 +48,10 @@ def stopped_before(
         known: group -> its reading.
         former: the former ends of the logs that groups with a growing lag read, of some minutes before that.
     """
+    return tuple(_found(known, snapshot, former))
+
+
+def _found(known: Mapping[str, Reading], snapshot: Snapshot, former: Mapping[Place, Former]) -> Iterator[StoppedBefore]:
     vacant = (each for each in sorted_readings(known).left if each.group.is_vacant and _had_members(each))
     trends = ((each, snapshot.lag_trends.get(each.group.name)) for each in vacant)
     growing = ((each, trend) for each, trend in trends if trend is not None and (trend.rate or 0) > 0)

@@ -190,9 +190,7 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
             else (_LOOK_AT_JOB,)
             if is_job
             else cause.given(
-                LOOK if crossed is not None else None,
-                _look_at_sink(group.name, members.left.get(group.name)),
-                _START,
+                LOOK if crossed is not None else None, _look_at_sink(group.name, members.left.get(group.name)), _START
             ),
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
@@ -201,8 +199,9 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
 
 def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that had no members at the first poll, and read until shortly before it."""
-    limits = _refusals(observations)
-    for each in _lately(observations):
+    stopped = _lately(observations)
+    limits = _refusals(observations) if stopped else ()
+    for each in stopped:
         name, row = each.reading.group.name, each.row
         read = f"{row.topic}/{row.partition}"
         refused = limits if each.reading.group.type == CLASSIC else ()
@@ -229,7 +228,7 @@ def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
         )
 
 
-def _lately(observations: Observations) -> Iterator[StoppedBefore]:
+def _lately(observations: Observations) -> Sequence[StoppedBefore]:
     poll = observations.last
     return stopped_before(symptoms.readings(poll.snapshot), poll.snapshot, poll.facts.former)
 
@@ -1151,13 +1150,10 @@ def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iter
 
 def _without_members(observations: Observations) -> Iterator[cause.Claim]:
     """Yield one claim for all groups with offsets that are left over, without the groups that stopped lately."""
-    known, stopped = (
-        symptoms.readings(observations.last.snapshot),
-        {each.reading.group.name for each in _lately(observations)},
-    )
+    stopped = {each.reading.group.name for each in _lately(observations)}
     found = [
         each
-        for each in leftovers(known, observations.last.snapshot)
+        for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot)
         if (each.below or each.waiting) and each.group.name not in stopped
     ]
     if not found:
