@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from console.model.cluster import Topic, partition_in
-from console.model.observed_logs import ObservedLog, ObservedLogs
+from console.model.observed_logs import ObservedLog, ObservedLogs, Place
 from console.triage import symptoms
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
@@ -273,6 +273,29 @@ def fell_silent(observations: Observations, after: datetime, at: datetime, broke
         # Measure the silence at the last read of the logs, not now: offsets are read less often than polls are taken.
         if min(each.read_at for each in some) - last >= QUIET and earliest <= last <= latest:
             yield topic
+
+
+def fell_silent_at_leader(observations: Observations, broker: int, after: datetime) -> Iterator[Place]:
+    """Yield the partitions of a leader that got records steadily until a change of this broker, or until it led them
+    again, and none since, while partitions of the same topic with other leaders still get records.
+
+    Args:
+        broker: the leader.
+        after: the time of the last read without the change, UTC.
+    """
+    topics, logs = observations.last.snapshot.topics, observations.last.facts.logs
+    written = [each for each in _growth(logs, topics).written if each.topic in topics]
+    led = {each: partition.leader for each in written if (partition := partition_in(topics[each.topic], each.number))}
+    alive = {each.topic for each, leader in led.items() if leader != broker and not _stands(each.log)}
+    earliest = after.timestamp() - HURRIED
+    for each, leader in led.items():
+        log = each.log
+        last, pause = log.grew_at or 0.0, log.recent_pause
+        if leader != broker or each.topic not in alive or topics[each.topic].internal:
+            continue
+        is_steady = pause <= BRIEF and last - log.first_at >= max(STEADY, SEEN * pause)
+        if is_steady and last >= earliest and log.at - last >= max(REMAINS, TIMES * pause):
+            yield each.topic, each.number
 
 
 class _Writes(NamedTuple):

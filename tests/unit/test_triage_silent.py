@@ -182,6 +182,37 @@ def test_a_log_that_kac_does_not_read_is_not_one_without_records(
     assert [*silence.fell_silent(observations, changed, changed, 2)] == ["orders"] * (leader != 2)
 
 
+REMAINS = LATER + int(silence.REMAINS / EVERY) + 1
+
+
+@pytest.mark.parametrize(
+    ("stand", "changed", "ticks", "is_found"),
+    [
+        ((2,), STOPS, REMAINS, True),
+        ((2,), STOPS, LATER, False),
+        ((1, 2, 3), STOPS, REMAINS, False),  # without records in the whole topic, its producer has stopped
+        ((2,), REMAINS - 1, REMAINS, False),
+    ],
+)
+def test_partitions_of_a_changed_broker_stand_while_their_topic_goes_on(
+    stand: Sequence[int], changed: int, ticks: int, *, is_found: bool
+) -> None:
+    before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
+    led = {each.number: each.leader for each in before.topics["orders"].partitions}
+
+    def ends(number: int) -> Callable[[int], int]:
+        return until(STOPS if led[number] in stand else ticks)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", n): LogOffsets(0, ends(n)(at), ends(n)(at)) for n in led}))
+
+    observations = watched(lambda snapshot, _tick: snapshot, ticks, before=before, facts=facts)
+    mine = [("orders", number) for number, leader in led.items() if leader == 2]
+    found = [*silence.fell_silent_at_leader(observations, 2, START + changed * TICK)]
+    assert mine
+    assert found == mine * is_found
+
+
 def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
     """Return the claims about orders, whose source connector pg is deleted at `STOPS`.
 

@@ -46,7 +46,7 @@ from console.triage.past import RETENTION, is_tighter
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
-from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, silences
+from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, fell_silent_at_leader, silences
 from console.triage.slowed import slower
 from console.triage.written import Written, written
 
@@ -1058,7 +1058,8 @@ def _refused(change: JudgedChange) -> str:
 
 
 def _silent(observations: Observations, judged: Sequence[JudgedChange]) -> Mapping[int, Sequence[str]]:
-    """Return id() of a change -> the topics to which producers wrote until the change, and not since. Only changes that
+    """Return id() of a change -> the topics to which producers wrote until the change, and not since; partitions (as
+    ``topic/number``) if only those of the changed broker became silent. Only changes that
     may stop producers count. Each topic is attributed to one change: to one of the topic itself if there is any,
     else to the latest.
     """
@@ -1090,6 +1091,10 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             yield from (
                 each for each in fell_silent(observations, change.after, observations.last.at) if each in steady
             )
+            name = change.place.about.name
+            if _connects(change) and name.isdecimal():
+                places = fell_silent_at_leader(observations, int(name), change.after)
+                yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
             yield from fell_silent(observations, change.after, change.at, int(name))
         case ConfigResource(type=codes.TOPIC, name=name):
