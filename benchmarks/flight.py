@@ -17,7 +17,6 @@ import random
 import tempfile
 import time
 from bisect import bisect_right
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.groups import Committed, Group
 from console.embedded.partition_log import PartitionLog
-from console.embedded.replicas import joined_isr, left_isr, new_topic, striped
+from console.embedded.replicas import joined_isr, left_isr, new_topic, put_partition, striped
 from console.embedded.spec import ClusterSpec
 from console.flight.answer import Answer, Header
 from console.flight.flight_reader import FlightReader
@@ -122,8 +121,7 @@ def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
         partition = topic.partitions[index]
         gone = partition.replicas[-1]
         changed = left_isr(partition, gone, alive) if turn < MOVING else joined_isr(partition, gone)
-        partitions = (*topic.partitions[:index], changed, *topic.partitions[index + 1 :])
-        state.put_topic(replace(topic, partitions=partitions))
+        put_partition(state, topic, index, changed)
 
 
 class Sink:

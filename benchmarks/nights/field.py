@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -410,6 +410,24 @@ class Field:
             yield client
         finally:
             await client.stop()
+
+    @contextlib.asynccontextmanager
+    async def rounds(self) -> AsyncIterator[Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]]:
+        """Yield a function that begins to run a coroutine, such as one that pauses a client again and again. The end of
+        the block cancels those that still run.
+        """
+        running: list[asyncio.Task[None]] = []
+
+        def begin(coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+            running.append(asyncio.create_task(coroutine))
+            return running[-1]
+
+        try:
+            yield begin
+        finally:
+            for each in running:
+                each.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
     def _next_output(self) -> Path:
         output = self._output / f"{len(self.clients) + 1}.jsonl"

@@ -621,11 +621,11 @@ class Link:
         """Return API key -> (lowest, highest version) that the destination supports."""
         return (await self._reached("api_versions", to)).versions
 
-    async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
-        """Return whether the destination supports this version of an API as a proposal defines it
+    async def proposes(self, api: str, version: int) -> bool:
+        """Return whether the broker that any request goes to supports this version of an API as a proposal defines it
         (console.wire.proposals).
         """
-        return (await self._reached(api, to)).proposes(api, version)
+        return (await self._reached(api, ANY)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
         """Return the version that `call` would use. Raises Unsupported if it is lower than `min_version`, or if the two

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from console.model.loopback import address_text
 from console.model.secret import Secret
 
 Address = tuple[str, int]
@@ -16,8 +17,7 @@ Address = tuple[str, int]
 
 def show_address(address: Address) -> str:
     """Return ``host:port``, with an IPv6 address in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return address_text(*address)
 
 
 CLIENT_ID = "kac"

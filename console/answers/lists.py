@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from console.answers.quotas import sorted_entities, without_empty
 from console.answers.results import Column, Row, Table, titles
 from console.language import filters as language_filters
-from console.language.arguments import regex_hint
 from console.language.statements import FieldFilter
 from console.language.verbs.listing import SIZE, List, asks_for
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
+from console.model.patterns import regex_hint
 from console.model.snapshot import LAG_UNREAD, ReadFailure, Snapshot
 from console.model.topic_readers import TopicLags
 from console.plan.plan import EMPTY

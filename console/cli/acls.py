@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from console.cli.noun import Noun, OptionsError, Statements
 from console.language.quoting import quote, quoted
+from console.model.patterns import has_signs
 
 _ACL_EXAMPLES = """\
 examples:
@@ -146,7 +147,7 @@ def _acl_list(given: argparse.Namespace) -> Statements:
 
 def _value(text: str) -> str:
     """Return a plain name as the value of a filter of `list`, quoted if it could be read as a pattern."""
-    return quoted(text) if any(char in text for char in "*?[") else quote(text)
+    return quoted(text) if has_signs(text) else quote(text)
 
 
 def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from console.cli import noun as cli_noun
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
-from console.language.regexes import globs_of, looks_like_regex
 from console.model.numbers import natural_number, option
+from console.model.patterns import globs_of, has_signs, looks_like_regex
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -71,9 +71,9 @@ def _topic_meaning(given: argparse.Namespace, action: str) -> cli_noun.Statement
 
         return elections(given) if action == "elect" else deletions(given.offset_json_file)
     for text in given.topic:
-        if action in ("list", "describe") or (action == "delete" and _is_pattern(text)):
+        if action in ("list", "describe") or (action == "delete" and has_signs(text)):
             _refuse_regex(text)
-    if action == "list" or (action == "describe" and (not given.topic or any(map(_is_pattern, given.topic)))):
+    if action == "list" or (action == "describe" and (not given.topic or any(map(has_signs, given.topic)))):
         return (_topic_list(given),)
     if not given.topic:
         cli_noun.need(None, "--topic", action)
@@ -103,10 +103,6 @@ def _of_one_topic(given: argparse.Namespace, topic: str, action: str) -> cli_nou
     if not changes:
         raise cli_noun.OptionsError("--alter needs --partitions or --config")
     return tuple(changes)
-
-
-def _is_pattern(name: str) -> bool:
-    return any(char in name for char in "*?[")
 
 
 def _refuse_regex(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from console.admin.settings import ConnectionSettings, HttpSettings
+from console.admin.settings import ConnectionSettings, HttpSettings, show_address
 from console.model.config import ConfigPlace
 from widgets.cells import clean
 
@@ -217,7 +217,7 @@ def check_schemes(text: str, protocol: str) -> None:
 
 def format_bootstrap(addresses: Addresses) -> str:
     """Return addresses as a text that `parse_bootstrap` parses."""
-    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
+    return ",".join(map(show_address, addresses))
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:

@@ -87,8 +87,6 @@ class Session:
     """The reason for which the connection is closed after the current response; ``""`` to keep it open."""
     mute: float = 0.0
     """The seconds for which the next request is not read, because the client is throttled."""
-    software: tuple[str, str] = ("", "")
-    """The name and version of the client's software, from its ApiVersions request."""
     number: int = field(default_factory=lambda: next(_session_numbers))
 
     @property

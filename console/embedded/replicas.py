@@ -439,7 +439,7 @@ def start_move(
             return Refusal(ErrorCode.no_reassignment_in_progress)
         if not _may_be_cancelled(cluster, name, partition):
             return Refusal(ErrorCode.invalid_replica_assignment, _UNCLEAN.format(name, index))
-        _put(state, topic, index, cancelled(partition, state.alive()))
+        put_partition(state, topic, index, cancelled(partition, state.alive()))
         return DONE
     refusal = replicas_refusal(target, state)
     if refusal is None and not any_replication:
@@ -448,7 +448,7 @@ def start_move(
         return refusal
     moved = reassigned(partition, target, frozenset(state.alive()), waits=waits_for_all(state))
     if moved != partition:
-        _put(state, topic, index, moved)
+        put_partition(state, topic, index, moved)
         _copy(cluster, topic, index, moved)
     return DONE
 
@@ -503,7 +503,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
         if replica in alive:
             partition = caught_up(partition, replica, alive, waits=waits_for_all(state))
     if partition != before:
-        _put(state, topic, index, partition)
+        put_partition(state, topic, index, partition)
 
 
 def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float:
@@ -549,6 +549,7 @@ def _replication_refusal(partition: Partition, target: Replicas) -> Refusal | No
     return Refusal(ErrorCode.invalid_replication_factor, message)
 
 
-def _put(state: ClusterState, topic: Topic, index: int, partition: Partition) -> None:
+def put_partition(state: ClusterState, topic: Topic, index: int, partition: Partition) -> None:
+    """Replace one partition of a topic."""
     partitions = (*topic.partitions[:index], partition, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))

@@ -4,18 +4,17 @@ and the filters of `list`. Functions that read words raise ParseError if the nex
 
 from __future__ import annotations
 
-import re
 from typing import NoReturn
 
 from console.language import reader as language_reader
 from console.language import statements
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
-from console.language.regexes import globs_of, looks_like_regex
 from console.language.tokenizer import Word
 from console.model import entity_types
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
 from console.model.numbers import is_natural
+from console.model.patterns import literal_pattern
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import parse_duration
@@ -279,7 +278,6 @@ def named(
 # -- ``KEY=VALUE``, secrets and patterns -------------------------------------------------------------------------------
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
-_GLOB_SPECIAL = "*?["
 
 
 def key_of(reader: language_reader.Reader, word: Word) -> statements.Key:
@@ -393,24 +391,6 @@ def pattern(word: Word) -> str | None:
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
-
-
-def is_glob(pattern: str) -> bool:
-    """Return whether a pattern may match more than one text."""
-    return any(char in re.sub(r"\[[*?\[]\]", "", pattern) for char in _GLOB_SPECIAL)
-
-
-def regex_hint(pattern: str | None) -> str:
-    """Return a hint if a pattern looks like a regular expression, as Kafka's own tools take; else ``""``."""
-    if pattern is None or not looks_like_regex(pattern):
-        return ""
-    meant = " and ".join(globs_of(pattern))
-    return f"a pattern has *, ? and [ab], and is no regular expression{': ' if meant else ''}{meant}"
-
-
-def literal_pattern(text: str) -> str:
-    """Return a pattern of `fnmatch` that matches exactly this text."""
-    return "".join(f"[{char}]" if char in _GLOB_SPECIAL else char for char in text)
 
 
 def list_filter(reader: language_reader.Reader, kind: str) -> statements.Glob | statements.FieldFilter:

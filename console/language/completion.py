@@ -23,6 +23,7 @@ from console.language.tokenizer import Word, scan
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.parts import Part
+from console.model.patterns import has_signs
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
@@ -193,7 +194,7 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
         case Form.KEY:
             shown = f"{text}="
             text = quote_beside_equals(text) + ("" if has_equals else "=")
-        case Form.GLOB if any(char in text for char in "*?["):
+        case Form.GLOB if has_signs(text):
             text = quoted(text)
         case _:
             text, shown = quote(text), shown or "''"

@@ -20,6 +20,7 @@ from console.model import codes as model_codes
 from console.model.acl import Acl
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.numbers import decimal_number
+from console.model.patterns import has_signs, is_glob, literal_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
@@ -323,10 +324,10 @@ def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | 
         return List(statement.kind, statement.globs, kept, span=statement.span), None
     names = [field for field in kept if _column(field) == "resource_name"]
     for field in names:
-        if field.operator != "=" or field.pattern is None or _plain(field.pattern) is None:
+        if field.operator != "=" or field.pattern is None or is_glob(field.pattern):
             hint = "write resource_name=NAME, or leave pattern_type=MATCH out"
             raise CommandError("pattern_type=MATCH compares with one name, not with a pattern", hint, field.span)
-    wanted = [_plain(field.pattern or "") or "" for field in names]
+    wanted = [literal_text(field.pattern or "") for field in names]
     left = tuple(field for field in kept if not _is(field, "MATCH") and _column(field) != "resource_name")
     return List(statement.kind, statement.globs, left, span=statement.span), lambda acl: _affects(acl, wanted)
 
@@ -348,22 +349,10 @@ def _is(field: FieldFilter, word: str) -> bool:
 def _require_code(field: FieldFilter) -> None:
     codes = _CODES.get(_column(field))
     pattern = (field.pattern or "").upper()
-    if codes is None or any(char in pattern for char in "*?["):
+    if codes is None or has_signs(pattern):
         return
     # MATCH exists only for patterns; and `!=` with ANY or MATCH would exclude nothing.
     known = [name for name in codes.NAMES.values() if field.operator == "=" or name not in ("ANY", "MATCH")]
     if pattern not in known and not pattern.startswith("UNKNOWN("):
         hint = did_you_mean(pattern, known) or f"there are {', '.join(known)}"
         raise CommandError(f"unknown {_column(field).replace('_', ' ')} '{field.pattern}'", hint, field.span)
-
-
-def _plain(pattern: str) -> str | None:
-    """Return the only name that a pattern matches, with [*], [?] and [[] read as the characters themselves. None if the
-    pattern has wildcards.
-    """
-    text = pattern
-    for char in "*?[":
-        text = text.replace(f"[{char}]", "\0" + char)
-    if any(char in "*?[" and text[place - 1 : place] != "\0" for place, char in enumerate(text)):
-        return None
-    return text.replace("\0", "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from console.lint import rule as lint_rule
-from console.lint.places import broker_values, has_own, on_brokers, set_on, whose, without_own
+from console.lint.places import broker_values, has_own, on_brokers, set_on, set_where_set, whose, without_own
 from console.lint.rule import Found, Seen, rule
 from console.model import broker_keys, config
 from console.model.broker_matrix import BrokerRow, broker_matrix
@@ -159,17 +159,14 @@ def _of_brokers(seen: Seen, found: Contradiction, brokers: list[int]) -> Iterato
     ):
         yield from (Found(broker_resource(broker), found.text, found.key, advice=advice) for broker in brokers)
         return
-    own = [broker for broker in brokers if has_own(seen, broker, found.key)]
-    rest = [entry for broker, entry in entries.items() if broker not in own]
+    rest = [entry for broker, entry in entries.items() if not has_own(seen, broker, found.key)]
     is_default = all(entry is not None and entry.source == DYNAMIC_DEFAULT_BROKER_CONFIG for entry in rest)
     if rest and not is_default and len(brokers) < len(seen.brokers):
         # A default of the cluster would also change the other brokers.
         yield Found(whose(seen, brokers), found.text, found.key, advice=advice.replace("its file", "the file of each"))
         return
-    edits = [SetConfig(broker_resource(broker), found.key, str(found.wanted)) for broker in own]
-    if rest:
-        edits.append(SetConfig(config.CLUSTER_DEFAULT, found.key, str(found.wanted)))
-    yield Found(whose(seen, brokers), found.text, found.key, tuple(edits))
+    edits = set_where_set(seen, found.key, str(found.wanted), brokers)
+    yield Found(whose(seen, brokers), found.text, found.key, edits)
 
 
 @rule(

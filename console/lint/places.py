@@ -124,11 +124,16 @@ def set_on(
     """
     if update_mode(codes.BROKER, key, entry) is not UpdateMode.CLUSTER_WIDE:
         return (), f"set {key}={value} in the brokers' files, and restart them in turn"
-    own = [broker for broker in brokers if has_own(seen, broker, key)]
-    edits = [SetConfig(config.broker_resource(broker), key, value) for broker in own]
-    if len(own) < len(brokers):
-        edits.append(SetConfig(config.CLUSTER_DEFAULT, key, value))
-    return tuple(edits), ""
+    return set_where_set(seen, key, value, brokers), ""
+
+
+def set_where_set(seen: Seen, key: str, value: str, brokers: Sequence[int]) -> tuple[SetConfig, ...]:
+    """Return the edits that give these brokers another value of a key: on each broker with a dynamic value of its own,
+    and on the cluster default for the others.
+    """
+    own = [config.broker_resource(broker) for broker in brokers if has_own(seen, broker, key)]
+    resources = [*own, config.CLUSTER_DEFAULT] if len(own) < len(brokers) else own
+    return tuple(SetConfig(resource, key, value) for resource in resources)
 
 
 def has_own(seen: Seen, broker: int, key: str) -> bool:

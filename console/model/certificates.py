@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.model.config import ConfigSet, text_in
+from console.model.loopback import address_text
 
 _ENDPOINT = re.compile(
     r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]*+):(?P<port>[0-9]{1,5})"
@@ -28,7 +29,7 @@ class Listener(NamedTuple):
     @property
     def address(self) -> str:
         """The address as ``host:port``."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
 
 class Certificate(NamedTuple):

@@ -1,10 +1,14 @@
-"""Whether a host name or address means this host. Pure."""
+"""Addresses as text, and whether a host name or address means this host. Pure."""
 
 from __future__ import annotations
 
 import ipaddress
-import socket
 from contextlib import suppress
+
+
+def address_text(host: str, port: int) -> str:
+    """Return ``host:port``, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
@@ -22,6 +26,8 @@ def binds_loopback(host: str) -> bool:
     """Return whether a server that listens at this address can be reached from this host only. Short forms count as the
     addresses that the system takes them for: ``127.1`` is ``127.0.0.1``.
     """
+    import socket
+
     with suppress(OSError, ValueError):  # also raised for characters that no address has
         host = socket.inet_ntoa(socket.inet_aton(host))
     return is_loopback(host.lower().rstrip("."))

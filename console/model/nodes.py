@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from console.model.certificates import advertised
 from console.model.cluster import Broker
 from console.model.config import ConfigResource, ConfigSet, broker_resource
-from console.model.loopback import binds_loopback, is_loopback
+from console.model.loopback import address_text, binds_loopback, is_loopback
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
@@ -72,7 +72,7 @@ def controllers(snapshot: Snapshot) -> frozenset[int]:
 
 def address_of(broker: Broker) -> str:
     """Return the advertised address of a broker as ``host:port``."""
-    return f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}"
+    return address_text(broker.host, broker.port)
 
 
 def shared_addresses(

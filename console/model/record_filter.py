@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from console.model import patterns
 from console.model.record_conditions import Literal, condition
 from console.model.records import Record
 
@@ -34,7 +35,7 @@ class RecordFilter(Struct, frozen=True):
     @property
     def whole_key(self) -> bytes | None:
         """The key to search for, as bytes; None if the filter has no key, or its key has wildcards."""
-        return self.key.encode() if self.key and not any(sign in self.key for sign in "*?[") else None
+        return self.key.encode() if self.key and not patterns.has_signs(self.key) else None
 
     def literals(self) -> tuple[Literal, ...]:
         """Return texts that every matching record contains, in its key, value or headers as they may be shown: masks

@@ -143,6 +143,12 @@ class Transactions(Struct, frozen=True, dict=True):
         """Producer id -> the transaction of the transactional id that has this producer id."""
         return {each.producer_id: each for each in self.transactions.values()}
 
+    def age_ms(self, producer: Producer) -> int:
+        """Return the milliseconds from a producer's last record to the end of the poll, negative if the record has a
+        later time; -1 if its time is unknown.
+        """
+        return self.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
+
     def at(self, topic: str, partition: int) -> Iterator[OpenTransaction]:
         """Yield the open transactions of a partition."""
         return (each for each in self.open if each.place == (topic, partition))
@@ -274,7 +280,6 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
     if found is None:
         return None
     producer, judged = found.producer, verdict(found, seen)
-    age = seen.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return SeenTransaction(
         producer.epoch,
         producer.coordinator_epoch,
@@ -283,7 +288,7 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
         judged.why,
         judged.remedy,
         judged.transactional_id,
-        max(-1, age),
+        max(-1, seen.age_ms(producer)),
         judged.was_committed,
     )
 

@@ -101,13 +101,12 @@ def _is_of(place: model_transactions.Place, topic: str | None) -> bool:
 def _row(each: model_transactions.OpenTransaction, poll: model_transactions.Transactions) -> TransactionRow:
     producer = each.producer
     # Compute ages by the poll's clock: by the present time, all of them would grow while the cluster does not answer.
-    age = poll.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
     return TransactionRow(
         each.place,
         producer.id,
         producer.start_offset,
         producer.epoch,
-        age,
+        poll.age_ms(producer),
         model_transactions.verdict(each, poll),
         poll.by_producer.get(producer.id),
         poll.offsets.get(each.place),

@@ -19,7 +19,7 @@ from console.contexts.context import HIDDEN, NEVER, Context
 from console.language.seen_fields import SeenFields
 from console.language.verbs.analyze import Analyze
 from console.language.verbs.records import Records
-from console.model import records
+from console.model import patterns, records
 from console.model.failure import Failure
 from console.model.internal_records import internal_decoders
 from console.model.record_conditions import decoded_json
@@ -74,7 +74,7 @@ class RecordReader:
             Refused: no topic matches.
             AdminError: the connection to the cluster is lost.
         """
-        globs = [name for name in statement.topics if any(sign in name for sign in "*?[")]
+        globs = [name for name in statement.topics if patterns.has_signs(name)]
         if not globs:
             return statement.topics
         from console.admin.topics import describe_topics

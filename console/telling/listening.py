@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from console.model.loopback import binds_loopback, is_loopback
+from console.model.loopback import address_text, binds_loopback, is_loopback
 from console.model.numbers import is_natural
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
     @property
     def is_loopback(self) -> bool:

@@ -71,9 +71,7 @@ def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
     except ImportError:
         raise NotDecoded(missing()) from None
     fastavro.read.LOGICAL_READERS.update(_logical_readers())
-    documents = [_document(each.text) for each in (*schema.references, schema)]
-    if sum(map(_size, documents)) > LARGEST_SCHEMA:
-        raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    documents = _documents(schema)
     # fastavro would parse a union or a lone name again for each payload. Wrap it as the only field of a record, which
     # has the same encoding.
     documents[-1] = {"type": "record", "name": _WHOLE, "fields": [{"name": _WHOLE, "type": documents[-1]}]}
@@ -88,6 +86,16 @@ def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
         if _SYMBOLS in each:
             each["symbols"] = each[_SYMBOLS]
     return parsed, named
+
+
+def _documents(schema: SchemaText) -> list[Any]:
+    """Return the JSON of a schema's references and of the schema, in this order. Raises NotDecoded if one is not JSON,
+    or if they are too large or too deep.
+    """
+    found = [_document(each.text) for each in (*schema.references, schema)]
+    if sum(map(_size, found)) > LARGEST_SCHEMA:
+        raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    return found
 
 
 def avro_encoder(schema: SchemaText) -> Callable[..., bytes]:
@@ -225,9 +233,7 @@ def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
     schemas that it references. Raises NotDecoded if one of these is not JSON, or if they are too large or too deep.
     """
     found: dict[str, frozenset[str]] = {}
-    documents = [_document(each.text) for each in (*schema.references, schema)]
-    if sum(map(_size, documents)) > LARGEST_SCHEMA:
-        raise NotDecoded(f"its schema has more than {LARGEST_SCHEMA:,} types and fields")
+    documents = _documents(schema)
     for each in documents:
         for field in _fields(each):
             name, aliases = field.get("name"), field.get("aliases")

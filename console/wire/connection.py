@@ -243,8 +243,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             raise AnotherNode(meant)
         if code:  # a broker without this version answers in version 0
             raise _TellsNoNode(f"ApiVersions is refused with {code}")
-        response = decode_body(response_type(raw.api, raw.version), raw.body)
-        self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        self._take_versions(raw)
 
     def _send_handshake(self, request: AiokafkaRequest) -> None:
         if self._writer is not None:
@@ -276,6 +275,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     async def _ask_versions(self, version: int, **fields: str) -> None:
         """Send ApiVersions in this version and store the broker's versions. fields: the fields of the request."""
         raw = await super().send(AiokafkaRequest("api_versions", version, fields))
+        self._take_versions(raw)
+
+    def _take_versions(self, raw: RawResponse) -> None:
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 

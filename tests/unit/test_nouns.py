@@ -22,11 +22,11 @@ from console.cli.noun import Found, OptionsError
 from console.language.filters import glob_test
 from console.language.grammar import parse
 from console.language.quoting import quote
-from console.language.regexes import globs_of
 from console.language.statements import EditStatement, QueryStatement
 from console.language.verbs.access import Access
 from console.language.verbs.create import Create
 from console.language.verbs.delete import Delete
+from console.model.patterns import globs_of
 
 NOUNS = [each.name for each in COMMANDS if each.is_noun]
 SAID = [

@@ -65,18 +65,16 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
     async with (
         field.producer("adc.metrics", rate=50, name="adc-agent") as agent,
         field.consumer("adc.metrics", "dashboards"),
+        field.rounds() as begin_round,
     ):
         await field.reads("dashboards", "adc.metrics")
-        bursts = asyncio.create_task(_in_bursts(agent))
-        try:
+        begin_round(_in_bursts(agent))
+        await asyncio.sleep(20)
+
+        async def begin() -> None:
             await asyncio.sleep(20)
 
-            async def begin() -> None:
-                await asyncio.sleep(20)
-
-            yield begin
-        finally:
-            bursts.cancel()
+        yield begin
 
 
 NIGHT = Night(

@@ -27,9 +27,8 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
     Args:
         settles: whether the additional members stay; otherwise they stop and start again and again.
     """
-    rounds: set[asyncio.Task[None]] = set()
     await field.topic("images", partitions=6)
-    async with AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack, field.rounds() as begin_round:
 
         async def member(number: int) -> Client:
             reader = field.consumer("images", GROUP, name=f"{GROUP}-{number}", work_ms=WORK_MS, batch=60)
@@ -53,20 +52,15 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
 
         async def begin() -> None:
             before = _given(members[0])
-            rounds.add(asyncio.create_task(scale()))
+            scaling = begin_round(scale())
             await asyncio.sleep(7 * EVERY)
             given = _given(members[0]) - before
             if (given >= 3) == settles:
                 raise RuntimeError(f"member 0 was given partitions {given} times")
-            if any(each.done() and not settles for each in rounds):
+            if scaling.done() and not settles:
                 raise RuntimeError("the autoscaler has stopped")
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 def _given(member: Client) -> int:

@@ -29,7 +29,6 @@ async def _hosted(field: Field, seconds: float) -> AsyncIterator[Begin]:
     """
     await field.topic("orders", on=[(1, 2, 3), (2, 3, 1), (3, 1, 2)])
     await field.topic("events", on=[(3, 1, 2), (3, 2, 1), (1, 3, 2)])
-    rounds: set[asyncio.Task[None]] = set()
 
     async def freeze() -> None:
         async with field.hanging(BROKER):
@@ -45,20 +44,16 @@ async def _hosted(field: Field, seconds: float) -> AsyncIterator[Begin]:
         field.producer("events", rate=40),
         field.consumer("orders", "billing"),
         field.consumer("events", "search"),
+        field.rounds() as begin_round,
     ):
         await field.reads("billing", "orders")
         await field.reads("search", "events")
 
         async def begin() -> None:
             await freeze()
-            rounds.add(asyncio.create_task(go_on()))
+            begin_round(go_on())
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 @asynccontextmanager

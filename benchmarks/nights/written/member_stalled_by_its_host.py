@@ -47,18 +47,16 @@ async def _stalling(field: Field, session_ms: int) -> AsyncIterator[Begin]:
     async with field.producer("orders", rate=60), a, b, c as stalled:
         await field.until(lambda: _is_shared(field), "the members share the partitions", within=90)
         await field.reads("billing", "orders")
-        rounds: set[asyncio.Task[None]] = set()
-
-        async def begin() -> None:
-            rounds.add(asyncio.create_task(_stall(stalled)))
-            await asyncio.sleep(0)
 
         try:
-            yield begin
+            async with field.rounds() as begin_round:
+
+                async def begin() -> None:
+                    begin_round(_stall(stalled))
+                    await asyncio.sleep(0)
+
+                yield begin
         finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
             await stalled.resume()
 
 

@@ -85,8 +85,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a member that writes in
     bulk repeatedly pauses for some seconds, and always catches up.
     """
-    async with _sharing(field) as member:
-        rounds: set[asyncio.Task[None]] = set()
+    async with _sharing(field) as member, field.rounds() as begin_round:
 
         async def bulk() -> None:
             """Pause for six of every twenty seconds."""
@@ -98,15 +97,10 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
 
         async def begin() -> None:
             """Let the member write in bulk from now on."""
-            rounds.add(asyncio.create_task(bulk()))
+            begin_round(bulk())
             await asyncio.sleep(0)
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 NIGHT = Night(

@@ -43,7 +43,6 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the trouble: all threads of a broker are stopped for most of
     each second.
     """
-    rounds: set[asyncio.Task[None]] = set()
 
     async def drag(pid: int) -> None:
         """Stop and continue the process in turns, until cancelled."""
@@ -56,19 +55,14 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    async with _serving(field):
+    async with _serving(field), field.rounds() as begin_round:
 
         async def begin() -> None:
             """Begin to slow the broker down."""
-            rounds.add(asyncio.create_task(drag(field.cluster.pids[BROKER])))
+            begin_round(drag(field.cluster.pids[BROKER]))
             await asyncio.sleep(0)
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 @asynccontextmanager

@@ -82,7 +82,6 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job's checkpoints, at
     which it ends its transactions, come every few seconds instead of each second.
     """
-    rounds: set[asyncio.Task[None]] = set()
 
     async def checkpoints(job: Client) -> None:
         while True:
@@ -91,18 +90,13 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
             await job.tell(hold=False)
             await asyncio.sleep(0.5)
 
-    async with _job(field) as job:
+    async with _job(field) as job, field.rounds() as begin_round:
 
         async def begin() -> None:
-            rounds.add(asyncio.create_task(checkpoints(job)))
+            begin_round(checkpoints(job))
             await asyncio.sleep(_STILL)
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 NIGHT = Night(

@@ -44,7 +44,6 @@ async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begi
     Args:
         values: the values that the tools set in turns.
     """
-    rounds: set[asyncio.Task[None]] = set()
     await field.topic(TOPIC, partitions=3, configs={KEY: NEW})
     await field.topic("orders", partitions=3)
 
@@ -59,25 +58,21 @@ async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begi
         field.consumer(TOPIC, "search-index"),
         field.producer("orders", rate=30),
         field.consumer("orders", "billing"),
+        field.rounds() as begin_round,
     ):
         await field.reads("search-index", TOPIC)
         await field.reads("billing", "orders")
 
         async def begin() -> None:
-            rounds.add(asyncio.create_task(reconcile()))
+            tools = begin_round(reconcile())
             await asyncio.sleep(2 * EVERY + 2)
             refused = sum(each.get("error") == "MSG_SIZE_TOO_LARGE" for each in writer.errors())
             if bool(refused) != (OLD in values):
                 raise RuntimeError(f"{refused} records were refused")
-            if any(each.done() for each in rounds):
+            if tools.done():
                 raise RuntimeError("the tools have stopped")
 
-        try:
-            yield begin
-        finally:
-            for each in rounds:
-                each.cancel()
-            await asyncio.gather(*rounds, return_exceptions=True)
+        yield begin
 
 
 @asynccontextmanager

@@ -36,7 +36,6 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
     version = getattr(request, "client_software_version", None)
     if code := _refused(request, context, name, version):
         return error_answer(request, context.messages, code)
-    context.session.software = (name or "", version or "")
     schema, cluster = context.schema, context.cluster
     release, view = cluster.release, context.view
     fields: dict[str, Any] = {

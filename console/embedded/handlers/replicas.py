@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -15,7 +14,7 @@ from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
 from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused
 from console.embedded.replica_dirs import copy_of, cordoned_dirs, dir_of, start_copy
-from console.embedded.replicas import copied_share, is_moving, start_move
+from console.embedded.replicas import copied_share, is_moving, put_partition, start_move
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
 from console.wire.frames import EncodedBody
@@ -35,11 +34,7 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
     """
     # v0 has no such field: it always allows a change of the replication factor.
     any_replication = getattr(request, "allow_replication_factor_change", True)
-    top = DONE
-    if not context.allowed("ALTER"):
-        top = cluster_refused(context, "ALTER")
-    elif request.timeout.total_seconds() <= 0:
-        top = EXPIRED
+    top = _refusal_of_all(request, context)
 
     def begin(topic: Any, part: Any) -> Refusal:
         # Null replicas cancel the move under way.
@@ -54,6 +49,13 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
         error_code=top.code,
         error_message=top.message if top.code or request.topics else "",
     )
+
+
+def _refusal_of_all(request: Any, context: RequestContext) -> Refusal:
+    """Return the reason why no partition of the request is changed; DONE if there is none."""
+    if not context.allowed("ALTER"):
+        return cluster_refused(context, "ALTER")
+    return EXPIRED if request.timeout.total_seconds() <= 0 else DONE
 
 
 async def list_partition_reassignments(request: Any, context: RequestContext) -> Any:
@@ -119,12 +121,8 @@ async def elect_leaders(request: Any, context: RequestContext) -> Any:
     - v2: flexible.
     """
     kind = getattr(request, "election_type", PREFERRED)
-    top = DONE
-    if not context.allowed("ALTER"):
-        top = cluster_refused(context, "ALTER")
-    elif request.timeout.total_seconds() <= 0:
-        top = EXPIRED
-    elif kind not in (PREFERRED, UNCLEAN):
+    top = _refusal_of_all(request, context)
+    if not top.code and kind not in (PREFERRED, UNCLEAN):
         top = Refusal(ErrorCode.invalid_request, f"Unknown election type {kind}")
     if top.code:
         return error_answer(request, context.messages, *top)
@@ -162,8 +160,7 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
         if kind == PREFERRED:
             return Refusal(ErrorCode.preferred_leader_not_available, "The preferred leader was not available.")
         return Refusal(ErrorCode.eligible_leaders_not_available, "Eligible topic partition leaders are not available.")
-    partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
-    state.put_topic(replace(topic, partitions=partitions))
+    put_partition(state, topic, index, led)
     if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
         # The election is unclean: records that the new leader had not copied are lost, and the other replicas truncate
         # their logs to its end.

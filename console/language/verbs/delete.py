@@ -15,6 +15,7 @@ from console.language.verb import CHANGE, StatementKind, Verb, one_edit
 from console.language.verbs import connector, passed_over
 from console.model.config import topic_resource
 from console.model.parts import Part
+from console.model.patterns import is_glob, regex_hint
 from console.model.system_topics import is_spared
 from console.plan import edits as plan_edits
 from console.plan.amounts import moment
@@ -74,7 +75,7 @@ def _parse(
     word = reader.word
     name = arguments.plain_name(reader, arguments.TOPIC, "topics")
     found = arguments.pattern(word) if word is not None else None
-    if found is not None and arguments.is_glob(found):
+    if found is not None and is_glob(found):
         return DeleteTopics(statements.Glob(found, name.span))
     return Delete(name)
 
@@ -106,7 +107,7 @@ def _parse_records(reader: Reader) -> DeleteRecords:
 def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:
     name, shown = statement.name.text or "", clean(statement.name.text or "", 80)
     # A quoted pattern, or a regular expression, is probably not meant as the name of a topic.
-    hint = f"without quotes it is a pattern: {shown}" if arguments.is_glob(name) else arguments.regex_hint(name)
+    hint = f"without quotes it is a pattern: {shown}" if is_glob(name) else regex_hint(name)
     if hint and name not in staging.snapshot.topics:
         raise CommandError(f"there is no topic '{shown}'", hint, statement.name.span)
     return [plan_edits.DeleteTopic(staging.topic(statement.name))]
@@ -114,7 +115,7 @@ def _named(statement: Delete, staging: Staging) -> list[plan_edits.Edit]:
 
 def _topic_text(statement: Delete) -> str:
     name = statement.name.text or ""
-    return f"delete topic {quoted(name) if arguments.is_glob(name) else statements.name_text(statement.name)}"
+    return f"delete topic {quoted(name) if is_glob(name) else statements.name_text(statement.name)}"
 
 
 _TOPIC = StatementKind(
@@ -139,9 +140,7 @@ def _matching(statement: DeleteTopics, staging: Staging) -> list[plan_edits.Edit
     matches, topics = glob_test([glob.pattern]), snapshot.topics.items()
     found = [name for name, topic in topics if matches(name) and not is_spared(name, internal=topic.internal)]
     if not found:
-        raise CommandError(
-            f"no topic matches '{clean(glob.pattern or '', 80)}'", arguments.regex_hint(glob.pattern), glob.span
-        )
+        raise CommandError(f"no topic matches '{clean(glob.pattern or '', 80)}'", regex_hint(glob.pattern), glob.span)
     return [plan_edits.DeleteTopic(name) for name in sorted(found)]
 
 

@@ -13,6 +13,7 @@ from console.model.codes import BROKER, BROKER_LOGGER, TOPIC, ResourceType
 from console.model.config import ConfigResource
 from console.model.entity_types import listed_alone
 from console.model.parts import Part
+from console.model.patterns import has_signs
 from console.model.quota import USER, filter_for_name
 from console.present import kinds as present_kinds
 
@@ -125,7 +126,7 @@ def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
     there are no patterns, or more than 100 (`SINGLY`).
     """
     names = list(dict.fromkeys(patterns))
-    plain = all(name is None or not set(name) & set("*?[") for name in names)
+    plain = all(name is None or not has_signs(name) for name in names)
     return names if plain and 0 < len(names) <= SINGLY else None
 
 

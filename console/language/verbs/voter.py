@@ -12,6 +12,7 @@ from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
 from console.language.verb import CHANGE, StatementKind, Verb
 from console.model.config import broker_resource
+from console.model.loopback import address_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
@@ -106,7 +107,7 @@ def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
     if at is None:
         return ()
     listener, host, port = at
-    return (f"{_AT}={quote(f'{listener}://' + (f'[{host}]' if ':' in host else host) + f':{port}')}",)
+    return (f"{_AT}={quote(f'{listener}://{address_text(host, port)}')}",)
 
 
 # -- edits -------------------------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from console.language import statements
-from console.language.arguments import is_glob, literal_pattern, pattern, whole_number
+from console.language.arguments import pattern, whole_number
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, quoted
 from console.language.reader import Expected, Reader, Role, What
 from console.language.snapshot_parts import NOTHING, Needs, whole_parts
@@ -16,6 +15,7 @@ from console.language.tokenizer import Word
 from console.language.verb import LOOK, StatementKind, Verb
 from console.model import watched
 from console.model.parts import Part
+from console.model.patterns import has_signs, is_glob, literal_pattern, literal_text
 from console.model.watched import Watched
 
 _NAMES = {
@@ -25,8 +25,6 @@ _NAMES = {
     watched.CONNECTOR: Expected(What.RESOURCE, "the NAME of a connector, or a GLOB", detail="connector"),
     watched.SCHEMA: Expected(What.RESOURCE, "the SUBJECT of a schema, or a GLOB", detail="schema"),
 }
-_LITERAL = re.compile(r"\[([*?\[])\]")
-"""Matches a character that `pattern` put in brackets so that it matches only itself."""
 
 
 class Watch(statements.QueryStatement, frozen=True):
@@ -66,7 +64,7 @@ def _subject(reader: Reader, kind: str) -> Watched:
         reader.fail(f"{kind}s have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
     if not name and kind != watched.GROUP:  # brokers keep offsets even for a group with the empty name
         reader.fail(f"{expected.label} can't be empty", word)
-    subject = Watched(kind, name, is_pattern=True) if is_glob(name) else Watched(kind, _LITERAL.sub(r"\1", name))
+    subject = Watched(kind, name, is_pattern=True) if is_glob(name) else Watched(kind, literal_text(name))
     if kind != watched.BROKER or subject.is_pattern:
         return subject
     if (number := whole_number(subject.name)) is None:
@@ -87,7 +85,7 @@ def subject_text(subject: Watched) -> str:
     """Return a watched subject in the notation of the language."""
     name = subject.name
     if not subject.is_pattern:
-        is_plain = not name.endswith(",") and not set(name) & set("*?[")
+        is_plain = not name.endswith(",") and not has_signs(name)
         return f"{subject.kind} {quote(name) if is_plain else quoted(name)}"
     text = f"{quote_pattern(name[:-1])}{quoted(',')}" if name.endswith(",") else quote_pattern(name)
     return f"{subject.kind} {text}"

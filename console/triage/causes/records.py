@@ -540,7 +540,7 @@ def _unexplained_loss(topic: str, losses: tuple[past.Loss, ...]) -> triage_cause
         symptoms.Subject(topic=topic),
         losses,
         title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
-        evidence=(_most_lost(losses), *_not_read(losses), triage_cause.Evidence(worst.why, "ListOffsets")),
+        evidence=(triage_cause.Evidence(worst.why, "ListOffsets"),),
         next=(
             triage_cause.Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),
         ),
@@ -559,8 +559,6 @@ def _loss_by_leader(
         losses,
         title=f"{title}; it was changed since" if is_past else title,
         evidence=(
-            _most_lost(losses),
-            *_not_read(losses),
             triage_cause.Evidence(losses[0].why, "DescribeConfigs"),
             triage_cause.Evidence("a request (DeleteRecords) is the other possibility", "brokers' request logs"),
         ),
@@ -618,8 +616,6 @@ def _loss_by_change(
         losses,
         title=f"{title}; {change.key} was changed again since" if is_past else title,
         evidence=(
-            _most_lost(losses),
-            *_not_read(losses),
             *((_KEYS_LOST,) if is_table else ()),
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
@@ -677,6 +673,9 @@ def _loss(
     certainty: Certainty = Certainty.CERTAIN,
     beside: bool = False,
 ) -> triage_cause.Claim:
+    """Return the claim that records were deleted. evidence: the reason, which follows the number of deleted records and
+    the groups that had not read them.
+    """
     moments = sorted({each.jump.at for each in losses})
     places = sorted({symptoms.Subject(topic=each.jump.topic, partition=each.jump.partition) for each in losses})
     return triage_cause.Claim(
@@ -688,7 +687,7 @@ def _loss(
         since=datetime.fromtimestamp(moments[0], UTC),
         latest=datetime.fromtimestamp(moments[-1], UTC),
         times=len(moments),
-        evidence=evidence,
+        evidence=(_most_lost(losses), *_not_read(losses), *evidence),
         predicted=(
             *triage_cause.predict_each(places, symptoms.RECORDS_LOST),
             *(

@@ -235,10 +235,8 @@ def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _F
 
 
 def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
-    """Return the fact that one member has most of the partitions. The step is only for classic groups of plain
-    consumers, whose assignor is in partition.assignment.strategy; Kafka Streams sets its own.
-    """
-    how = f" (assignor {group.assignor})" if group.assignor else ""
+    """Return the fact that one member has most of the partitions."""
+    how, step = _assignment(group)
     which = f"all {loaded.of}" if loaded.partitions == loaded.of else f"{loaded.partitions} of its {loaded.of}"
     none = "has none" if loaded.idle == 1 else "have none"
     says = f"{loaded.name} has {which} partitions, {loaded.idle} of its {loaded.members} members {none}{how}"
@@ -246,8 +244,6 @@ def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
         f"{loaded.name} has {which} partitions{how}; {loaded.idle} of its {loaded.members} members {none}",
         "DescribeGroups",
     )
-    is_range = group.type == CLASSIC and group.assignor == _RANGE
-    step = _SPREAD if is_range else _RESTORES if lag_shares.is_streams(group) else _ASSIGN
     return _Found(says, (fact,), step if loaded.helps else None)
 
 
@@ -256,11 +252,20 @@ def _uneven(group: Group) -> _Found | None:
     uneven = lag_shares.uneven_member(group)
     if uneven is None:
         return None
-    how = f" (assignor {group.assignor})" if group.assignor else ""
+    how, step = _assignment(group)
     says = f"{uneven.name} has {uneven.partitions} of its {uneven.of} partitions, another member {uneven.fewest}{how}"
     fact = cause.Evidence(f"{says}; both subscribe to the same topics", "DescribeGroups")
-    is_range = group.type == CLASSIC and group.assignor == _RANGE
-    return _Found(says, (fact,), _SPREAD if is_range else _ASSIGN)
+    return _Found(says, (fact,), step)
+
+
+def _assignment(group: Group) -> tuple[str, cause.Next]:
+    """Return the assignor of a group as text, ``""`` if unknown, and the step that spreads its partitions. Only plain
+    consumers of classic groups have their assignor in partition.assignment.strategy; Kafka Streams sets its own.
+    """
+    how = f" (assignor {group.assignor})" if group.assignor else ""
+    if group.type == CLASSIC and group.assignor == _RANGE:
+        return how, _SPREAD
+    return how, _RESTORES if lag_shares.is_streams(group) else _ASSIGN
 
 
 def _often(commits: lag_shares.Commits) -> _Found:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 
-from console.language.arguments import literal_pattern
 from console.language.quoting import quote
 from console.language.verbs.records import Bound, Records
 from console.model.config import ConfigResource, topic_resource
 from console.model.numbers import json_text, plural, time_of
+from console.model.patterns import literal_pattern
 from console.model.records import Record, Undecodable
 from console.present import records
 from console.present.failures import failure_text

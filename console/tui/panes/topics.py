@@ -14,6 +14,7 @@ from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.derived import Derived
 from console.model.name_order import in_order
 from console.model.parts import Part
+from console.model.patterns import literal_pattern
 from console.model.rates import NOT_POLLED, Rate
 from console.model.system_topics import is_spared
 from console.model.topic_readers import TopicLags
@@ -42,7 +43,6 @@ NO_RATES: Mapping[str, Rate] = {}
 
 def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
     """Show the groups that read a topic on a screen above the panes, as the command ``list groups topic=…`` does."""
-    from console.language.arguments import literal_pattern
     from console.language.statements import FieldFilter
     from console.language.verbs.listing import List
 
