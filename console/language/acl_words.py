@@ -61,8 +61,8 @@ _Code = TypeVar("_Code", bound=Code)
 
 
 def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read the code of a value that only newer releases of Kafka know, written as ``unknown(9)``. For any other
-    word, return None and leave it unread.
+    """Read the code of a value that only newer releases of Kafka know, written as ``unknown(9)``. If the next word
+    has another form, return None and leave the word unread.
     """
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):

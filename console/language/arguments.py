@@ -26,7 +26,7 @@ INT_MAX = 2**31 - 1
 
 
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
-    """Return what is valid after the word for an entity type."""
+    """Return what is valid as the word after the word for an entity type."""
     match type_.lister:
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(
@@ -307,8 +307,8 @@ def key(reader: language_reader.Reader, subject: statements.Subject | None) -> s
 
 
 def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> tuple[statements.Key, ...]:
-    """Read keys up to the end of the statement. For completion, record that one more may follow. Raises ParseError: a
-    key is empty or has a value.
+    """Read keys up to the end of the statement. After each key, record for completion that one more may follow. Raises
+    ParseError: a key is empty or has a value.
 
     Args:
         subject: the entity whose keys they are; None for the selected one.

@@ -26,7 +26,7 @@ LIMIT = 80
 
 
 class Completion(NamedTuple):
-    """A completion: `text`, quoted if necessary, replaces the characters from `start` up to `end`."""
+    """A completion: `text`, quoted if necessary, replaces the characters from `start` to `end`, `end` excluded."""
 
     start: int
     end: int
@@ -145,7 +145,8 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """Return a line about a key: ``long, ms, default 7 d. How long a log is kept…``. It may be longer than a display.
+    """Return a line about a key: ``long, ms, default 7 d. How long a log is kept…``. The line may be longer than a
+    display.
 
     Args:
         entry: the broker's description of the key; None if there is none.
@@ -177,8 +178,8 @@ def config_candidates(
     """Yield the values to offer for a config's key.
 
     Args:
-        target: the resource; None if the statement names no resource. Only for a broker's loggers are the values log
-            levels.
+        target: the resource; None if the statement names no resource. If its type has log levels as values
+            (`has_levels`), these are offered.
         entry: the broker's description of the key; None for an unknown key, which has no type, value or default.
         typed: the part of the value before the cursor; for a list, of its last item. A typed number is offered with
             units.

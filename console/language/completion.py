@@ -133,7 +133,9 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
-    """Return the part of the word before the cursor. It is scanned again, because a quote may be open there."""
+    """Return the part of the word before the cursor. The part is scanned again, because a quote may be open at the
+    cursor.
+    """
     # Leave out the rest of the word, which may close a quote that is open at the cursor.
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)

@@ -178,8 +178,8 @@ class Candidates:
         yield from (Candidate(key, form=form) for key in keys if key not in taken)
 
     def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
-        """Return the candidate for a key, extended by the key's value and documentation. This is only called for the
-        candidates that are returned, because it takes time.
+        """Return the candidate for a key, extended by the key's value and documentation. Finding these takes time,
+        so this is only called for the candidates that are returned.
         """
         subject, key = self._subject(expected), candidate.text
         if isinstance(subject, QuotaEntity):

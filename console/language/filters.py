@@ -107,8 +107,8 @@ _ORDERED = (">", ">=", "<", "<=")
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raise CommandError if a pattern looks like a quoted comparison, such as ``"lag>5"``: in quotes it would select
-    only a name of this form.
+    """Raise CommandError if a pattern looks like a quoted comparison, such as ``"lag>5"``: because of the quotes, it
+    would only select an entity with this name.
     """
     names = {column.name for column in columns}
     for glob in statement.globs:
@@ -124,7 +124,9 @@ def require_names(statement: List, columns: Collection[Column[R]]) -> None:
 
 _QUOTED_FILTER = re.compile(r"\A([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
 _PLAIN_NAMES = frozenset({"topics", "brokers"})
-"""Kinds of entities whose names can't contain a comparison operator."""
+"""Kinds of entities whose names can't contain a comparison operator, so that such a pattern is always meant as a
+comparison.
+"""
 
 
 def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
@@ -244,8 +246,8 @@ class ConfigFilter:
         return tuple(dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
-        """Return the values of a resource for the keys of the filters, or None if it fails one of them. A hidden value
-        fails.
+        """Return the values of a resource for the keys of the filters; None if the resource fails one of the filters.
+        It fails also if the key is missing, its value is hidden, or the resource's configs were not read.
 
         Raises:
             CommandError: a comparison or a value is invalid for the key.
@@ -273,8 +275,8 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raise CommandError if no tested resource has one of the keys; do nothing if no resource was tested. kind: the
-        noun for the resources.
+        """Raise CommandError for a key of the filters that none of the tested resources has; do nothing if no
+        resource was tested. kind: the noun for the resources.
         """
         for field in self._fields:
             if self._was_asked and field.key not in self._seen:

@@ -95,8 +95,8 @@ class KnownNames:
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the topics' names. If at most `_FEW` (1,000) names differ from the former snapshot, the
-        former index is changed; otherwise a new one is built.
+        """Return the index of the topics' names. If at most `_FEW` (1,000) names differ from those at the previous
+        call, the index of that call is changed; otherwise a new one is built.
         """
         before, index = self._topics
         now = snapshot.topics

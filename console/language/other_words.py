@@ -136,7 +136,9 @@ def our_line(words: Sequence[str]) -> str | None:
 
 
 def _with_name(line: str, names: Sequence[str]) -> str:
-    """Return the line with the first name in place of its placeholder; unchanged without a name or a placeholder."""
+    """Return kac's line with the first of the names in place of the line's placeholder; unchanged if there is no
+    name or no placeholder.
+    """
     name = next((each for each in names if "=" not in each), None)
     if name is None:
         return line

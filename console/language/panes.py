@@ -35,7 +35,7 @@ def pane(
         summary: the summary of the verb.
         examples: examples of its use.
         about: its details.
-        takes: the usage of the words after it.
+        takes: the usage of the words after the pane's name.
         where: the prompts that accept the verb.
     """
     usage = (f"{name} {takes}",)

@@ -39,7 +39,7 @@ class Role(Enum):
 
 
 class Mark(NamedTuple):
-    """A part of the script, from the offset `start` up to `end`, and its role."""
+    """A part of the script, from the offset `start` to the offset `end`, which is excluded, and its role."""
 
     start: int
     end: int
@@ -89,7 +89,7 @@ class Form(Enum):
     NAME = "name"
     """As one word that denotes exactly the candidate's text, quoted if necessary."""
     GLOB = "glob"
-    """As a name, at a place where a pattern is valid, too."""
+    """As with `NAME`, but always in quotes if the text has a wildcard, since a pattern is valid at this place, too."""
     KEY = "key"
     """As a key, followed by ``=``."""
     BARE = "bare"

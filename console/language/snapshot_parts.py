@@ -69,9 +69,11 @@ class Needs(Struct, frozen=True):
     lag_times: bool = False
     """Whether to read what the estimate of a lag as a time needs."""
     held: bool = False
-    """Whether to read the numbers of leaders and replicas on each broker; a connection to controllers has none."""
+    """Whether to read the numbers of leaders and replicas on each broker; not read on a connection to controllers,
+    which have none.
+    """
     connectors: bool = False
-    """Whether to read data about connectors: the lag of sinks, and dead letters."""
+    """Whether to read further data about connectors: the lag of sinks, and dead letters."""
     mirrors: bool = False
     """Whether to read the flows of MirrorMaker, and the end offsets of the copied partitions. Topics and connectors
     are read first, since the flows follow from them.
@@ -109,12 +111,16 @@ def the_topic(topic: Name) -> Needs:
 
 
 def the_group(group: Name, time: int | None = None) -> Needs:
-    """Return the need for a group's position, and for the offsets of its partitions at a time (ms since 1970)."""
+    """Return the need for a group's position and, unless `time` is None, for the offsets of its partitions at that
+    time (ms since 1970).
+    """
     return Needs(group_positions=frozenset({(group.text or "", time)}))
 
 
 def connectors_to_change() -> Needs:
-    """Return the need for a change of connectors: all connectors with their configs, which Connect returns at once."""
+    """Return the need of a statement that changes connectors: all connectors with their configs, which Connect
+    returns at once.
+    """
     return Needs(parts=frozenset({Part.CONNECT}), changes_connectors=True)
 
 
@@ -155,8 +161,8 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
 
 
 def quotas_around(entity: quota.QuotaEntity) -> frozenset[quota.QuotaFilter]:
-    """Return the filters for the quotas of an entity; if the entity has a user, for all quotas of this user, with
-    any client id. For a user with a client id, and for an IP address, the filters also match the default entities
+    """Return the filters for the quotas of an entity. If the entity has a user, they match all quotas of this user,
+    with any client id. For a user with a client id, and for an IP address, they also match the default entities
     whose quotas may apply.
     """
     parts = entity.as_dict()

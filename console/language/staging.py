@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Secrets = Mapping[str, Secret]
 """Key -> the secret of that key, for each secret that a statement needs."""
 SAID = 5
-"""Maximum number of edits of a statement if none of its edits would change anything. Staging reports them as
+"""Maximum number of edits of a statement if none of its edits would change anything. Staging reports these edits as
 unchanged, so that the operator sees that the statement had no effect.
 """
 

@@ -98,15 +98,15 @@ class Assign(Node, frozen=True):
 
 
 class Name(Node, frozen=True):
-    """A name in a statement; text None means the unquoted ``<default>``."""
+    """A name in a statement; its `text` is None for the unquoted ``<default>``."""
 
     text: str | None
     span: Span = NOWHERE
 
 
 class Glob(Node, frozen=True):
-    """A pattern of `fnmatch` in which quoted characters match only themselves; pattern None means the unquoted
-    ``<default>``.
+    """A pattern of `fnmatch` in which quoted characters match only themselves; its `pattern` is None for the
+    unquoted ``<default>``.
     """
 
     pattern: str | None
@@ -183,7 +183,7 @@ def key_text(key: Key) -> str:
 
 
 def name_text(name: Name) -> str:
-    """Return a name in the notation of the language; ``<default>`` for None."""
+    """Return a name in the notation of the language; ``<default>`` for a name whose text is None."""
     return DEFAULT_NAME if name.text is None else quote(name.text)
 
 

@@ -22,7 +22,9 @@ _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
 class Span(NamedTuple):
-    """A place in the script: offsets from `start` up to `end`, and the line and column of the start, from 1."""
+    """A place in the script: the offsets from `start` to `end`, which is excluded, and the line and column of the
+    start, from 1.
+    """
 
     start: int
     end: int
@@ -129,8 +131,8 @@ class Scan(Struct, frozen=True):
 
 
 def _after(what: re.Pattern[str], text: str, at: int) -> int:
-    """Return the offset after the text at `at` that matches `what`, which may be empty. A search character by character
-    would take a second for a megabyte.
+    """Return the offset after the text at `at` that `what` matches; `at` itself if it matches nothing there. The
+    scanner uses this instead of reading character by character, which would take a second for a megabyte.
     """
     found = what.match(text, at)
     return found.end() if found is not None else at

@@ -96,8 +96,8 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
     """The names of the verb at other prompts."""
     rank: int = 9
-    """The place in its group of the help, for verbs that operators need most; verbs of equal rank are sorted
-    by name.
+    """The place of the verb in its group of the help. Verbs that operators need most have a lower number than the
+    others; verbs of equal rank are sorted by name.
     """
     takes_away: bool = False
     """Whether the verb removes or replaces something: a hint suggests it only for a word with a single typo."""

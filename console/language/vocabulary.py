@@ -107,8 +107,8 @@ def base_key(key: str) -> str:
 
 
 def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
-    """Return whether the value of a key is secret: by the broker's description, or by its name if there is none. A
-    broker's key that kac does not know counts as secret.
+    """Return whether the value of a key is secret, according to the broker's description of the key; if there is none,
+    according to the key's name. Without a description, a broker's key that kac does not know counts as secret too.
 
     Brokers do the same: they hide values of keys that they do not know (DescribeConfigs: sensitive = PASSWORD or
     unknown).

@@ -67,8 +67,8 @@ _EMPTY = "''"
 
 
 def beyond_one(acl: Acl) -> str:
-    """Return the field of a binding that would make it match further bindings if it were used as a filter, such as
-    ``pattern type ANY`` or ``no principal``; ``""`` for a binding that would match only itself.
+    """Return the field by which a binding would match further bindings if it were used as a filter, such as
+    ``pattern type ANY`` or ``no principal``; ``""`` if the binding would match only itself.
     """
     codes = {
         "resource type": acl.resource_type,
@@ -97,8 +97,8 @@ class AclFilter(Struct, frozen=True):
 
 
 def filter_for(acl: Acl) -> AclFilter:
-    """Return the filter that matches exactly this binding. It matches other bindings too if `beyond_one` returns a text
-    for the binding.
+    """Return the filter with the fields of a binding. The filter matches this binding alone, unless `beyond_one`
+    returns a text for the binding.
     """
     return AclFilter(
         acl.resource_type,

@@ -24,7 +24,7 @@ from console.model.grouping import grouped
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
 OPEN = "allow.everyone.if.no.acl.found"
-"""The broker's config by which every user may use a resource that has no ACL."""
+"""The broker's config that, if true, lets every user use a resource that has no ACL."""
 WILDCARD = "*"
 EVERYBODY = "User:*"
 
@@ -82,7 +82,7 @@ def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
     """Yield the patterns that the authorizer looks up for a resource, whether or not an ACL has them.
 
-    It leaves out the literal ``*`` for a name that begins with ``*``: in StandardAuthorizer an ACL for all groups does
+    The literal ``*`` is left out for a name that begins with ``*``: in StandardAuthorizer an ACL for all groups does
     not apply to a group ``*a``, though filters (`covering`) match it.
     """
     yield Pattern(type_, LITERAL, name)
@@ -122,9 +122,8 @@ def granted(acl: Acl) -> tuple[AclOperation, ...]:
 
 
 def address_as_compared(text: str) -> str | None:
-    """Return an address in the form in which brokers compare it with the host of an ACL.
-
-    It is the form of InetAddress.getHostAddress: IPv6 without ``::``, an IPv4-mapped address as IPv4.
+    """Return an address in the form in which brokers compare it with the host of an ACL: the form of
+    InetAddress.getHostAddress, with IPv6 without ``::``, and an IPv4-mapped address as IPv4.
 
     Returns:
         None if the text is not an address, so that no client can have it.
@@ -160,10 +159,14 @@ def range_of(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 
 def is_compared(host: str, *, ranges: bool) -> bool:
-    """Return whether the host of an ACL can match any client.
+    """Return whether the host of an ACL can match any client at all.
 
     Args:
         ranges: whether the brokers accept ranges of addresses as hosts (4.4).
+
+    Returns:
+        False for a host that is neither ``*`` nor an address in the form that brokers compare (`address_as_compared`),
+        nor a range that they accept.
     """
     return host == WILDCARD or address_as_compared(host) == host or (ranges and range_of(host) is not None)
 
@@ -401,7 +404,8 @@ class AclIndex:
         return allowed
 
     def decide(self, request: Request) -> Decision:
-        """Return the decision of the ACLs on a request, with the ACLs that decide and the ACLs that these override.
+        """Return the decision of the ACLs on a request, with the ACLs that decide, and the allows that a deny
+        overrides.
 
         The decision ignores the brokers' configs ``super.users`` and ``allow.everyone.if.no.acl.found``, which
         DescribeConfigs does not return.
@@ -462,8 +466,8 @@ class AclIndex:
 
 
 def _wider(pattern: Pattern) -> Iterator[Pattern]:
-    """Yield a pattern itself, then every prefixed pattern that covers all its resources; the wildcard pattern is not
-    among them.
+    """Yield a pattern itself, then every prefixed pattern that covers all resources of the pattern. The wildcard
+    pattern is left out.
     """
     yield pattern
     if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:

@@ -31,7 +31,7 @@ DEEPEST = 60
 MOST_TYPES = 20_000
 """Maximum number of types and fields in a schema."""
 MOST_PATHS = 2_000
-"""Maximum number of places in a schema that are compared for display."""
+"""Maximum number of places (fields, items and values) in a schema that are compared for display."""
 MOST_COMPARISONS = 100_000
 """Maximum number of pairs of types that one comparison of two schemas examines: this takes some tenths of a second."""
 MOST_PROBLEMS = 100
@@ -318,13 +318,13 @@ def _is_named_alike(reads: AvroType, wrote: AvroType) -> bool:
 
 
 class Break(NamedTuple):
-    """An incompatibility of a new version with a former one."""
+    """An incompatibility of a new version of a schema with an older version."""
 
     version: int
-    """The number of the former version."""
+    """The number of the older version."""
     of_old: bool
-    """True if readers of the former version can't read new records; False if readers of the new version can't read
-    records of the former version.
+    """True if readers with the older version can't read new records; False if readers with the new version can't
+    read records of the older version.
     """
     problem: Problem
 
@@ -335,8 +335,8 @@ class Break(NamedTuple):
 
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
-    """Return the incompatibilities of a new version that a compatibility level forbids, those with the newest former
-    version first; empty if there are none, the level is NONE, or there is no other version.
+    """Return the incompatibilities of a new version that a compatibility level forbids, those with the newest of the
+    other versions first; empty if there are none, the level is NONE, or there is no other version.
 
     Args:
         level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown level counts as NONE.
@@ -363,9 +363,9 @@ class Difference(NamedTuple):
 
     path: str
     old: str
-    """The type in the old version, with its default; ``""`` if the version does not have the place."""
+    """The type of the place in the old version, with its default; ``""`` if the old version lacks the place."""
     new: str
-    """The type in the new version, with its default; ``""`` if the version does not have the place."""
+    """The type of the place in the new version, with its default; ``""`` if the new version lacks the place."""
     new_readers: str
     """The consequence, as text, for readers with the new version that read old records."""
     old_readers: str

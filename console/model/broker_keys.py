@@ -1,8 +1,9 @@
 """Keys of brokers: their synonyms, the topic keys that inherit from them, and when a change takes effect.
 
 Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms. A broker's key may
-have several names, and each name may be set at several sources. For a topic's key a broker lists the first synonym and
-those after it, so that it describes a value from ``log.retention.hours`` alone as a default without synonyms.
+have several names, and each name may be set at several sources. When a broker describes a key of a topic, it lists the
+values from the first one under the first name on: if only ``log.retention.hours`` is set, which is not the first name
+for ``retention.ms``, the broker lists no synonyms and describes the value as a default.
 
 The sets of keys in `dynamic_keys` are the union of several releases (DynamicBrokerConfig), so an older broker may
 refuse a key, and a newer one may alter more keys. For a key that a broker defines, the broker's description decides
@@ -118,8 +119,9 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
 
 
 def names_touched(names: Iterable[str]) -> frozenset[str]:
-    """Return these keys and all broker keys whose synonyms may change with them; keys with a listener's prefix are not
-    added."""
+    """Return the given keys of brokers, and all keys that share synonyms with one of them, so that their values may
+    change too. Keys with a listener's prefix are not added.
+    """
     changed = set(names)
     return frozenset(changed.union(*(group for group in _BROKER_GROUPS if changed.intersection(group))))
 
@@ -188,7 +190,7 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
 
 class UpdateMode(Enum):
     """Where a key can be set, and whether a change needs a restart: KIP-226's modes (read-only, per-broker,
-    cluster-wide) and the cases that they leave out.
+    cluster-wide), and modes for the cases that KIP-226 leaves out.
     """
 
     AT_ONCE = "at once"

@@ -41,9 +41,9 @@ class Certificate(NamedTuple):
     issuer: str
     """The distinguished name of the issuer (RFC 4514)."""
     begins: datetime
-    """The start of its validity, UTC."""
+    """The start of the certificate's validity, UTC."""
     ends: datetime
-    """The end of its validity, UTC."""
+    """The end of the certificate's validity, UTC."""
 
     def ends_soon(self, now: datetime) -> bool:
         """Return whether the certificate is due for renewal: less than 30 days, or less than a fifth of its whole
@@ -80,7 +80,9 @@ def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
 
 
 def listening(configs: ConfigSet) -> dict[str, int]:
-    """Return the port at which a broker listens, by the name of the listener in upper case."""
+    """Return name of a listener, in upper case -> the port at which the broker listens; listeners without a port in
+    ``listeners`` are missing.
+    """
     return {found["name"].upper(): int(found["port"]) for found in _ENDPOINT.finditer(text_in(configs, "listeners"))}
 
 

@@ -111,7 +111,7 @@ class NewTopic(Struct, frozen=True):
     """The brokers of partition i at index i; the first broker is the preferred leader."""
     configs: Mapping[str, MaybeSecret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
-    """The milliseconds that brokers may take to create it; None for the timeout of the CreateTopics request."""
+    """The milliseconds that brokers may take to create the topic; None for the timeout of the CreateTopics request."""
 
 
 class OwnTarget(Struct, frozen=True):
@@ -134,7 +134,7 @@ class OwnTarget(Struct, frozen=True):
 
     @property
     def data(self) -> dict[str, Data]:
-        """The target as JSON; empty if the fields of the target are its JSON."""
+        """The target as JSON; empty if the JSON consists of the target's fields as they are."""
         return {}
 
     @property
@@ -315,7 +315,9 @@ class CreateAcls(ChangeRequest, frozen=True):
 
 
 class DeleteAcls(ChangeRequest, frozen=True):
-    """A DeleteAcls request with a filter for exactly each of these ACLs. Its API has no validate-only mode."""
+    """A DeleteAcls request with one filter for each ACL, which matches exactly this ACL. Its API has no
+    validate-only mode.
+    """
 
     sender: ClassVar[str] = "acls"
     is_loss: ClassVar[bool] = True
@@ -371,8 +373,8 @@ class AlterReassignments(ChangeRequest, frozen=True):
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
-    """Partition whose reassignment is cancelled -> its replicas before that reassignment. If no response arrives, kac
-    compares the partition with them: a reassignment that completed instead leaves other replicas.
+    """Partition whose reassignment is cancelled -> its replicas before that reassignment. If no response arrives,
+    kac compares the partition's replicas with these: if the reassignment completed instead, they differ.
     """
     timeout_ms: int = 30_000
 
@@ -463,8 +465,8 @@ class DeleteGroups(ChangeRequest, frozen=True):
 
 
 class DeleteRecords(ChangeRequest, frozen=True):
-    """DeleteRecords requests, one to each leader. before: partition -> the offset before which the broker deletes its
-    records. The API has no validate-only mode.
+    """DeleteRecords requests, one to each leader. before: partition -> the offset before which the broker deletes
+    the partition's records. The API has no validate-only mode.
     """
 
     sender: ClassVar[str] = "partitions"

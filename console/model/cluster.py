@@ -135,7 +135,9 @@ class ReplicaDir(Struct, frozen=True):
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not respond, and the reasons as far as kac found them."""
+    """The result of a request to the known brokers, all at once: the brokers that did not respond, the reasons as
+    far as kac found them, and how long the responses of the others took.
+    """
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
@@ -145,7 +147,7 @@ class Silence(NamedTuple):
     denying: frozenset[int] = frozenset()
     """Those of the silent brokers that refuse the login."""
     took: Mapping[int, float] = MappingProxyType({})
-    """Broker -> the seconds that its response took on a new connection."""
+    """Broker that responded -> the seconds from the request, on a new connection, to its response."""
 
 
 class ClusterInfo(Struct, frozen=True):
@@ -189,11 +191,11 @@ class QuorumReplica(Struct, frozen=True):
     lag: int
     """The number of records of the metadata log that the leader has and this replica lacks."""
     last_fetch_ms: int = -1
-    """The time of its last fetch, Unix milliseconds; -1 if unknown."""
+    """The time of the replica's last fetch, Unix milliseconds; -1 if unknown."""
     last_caught_up_ms: int = -1
-    """The time at which it last had all records, Unix milliseconds; -1 if unknown."""
+    """The time at which the replica last had all records, Unix milliseconds; -1 if unknown."""
     directory_id: str = ""
-    """The id of the directory with its log, as Kafka prints it; ``""`` if unknown to the quorum."""
+    """The id of the log directory of the replica, as Kafka prints it; ``""`` if unknown to the quorum."""
 
 
 class VoterEndpoint(NamedTuple):
@@ -216,7 +218,7 @@ class Quorum(Struct, frozen=True):
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
     endpoints: tuple[VoterEndpoint, ...] = ()
-    """The endpoints of voters, since Kafka 3.9, else empty; if a controller responded, also the endpoints of
+    """The endpoints of the voters; empty before Kafka 3.9. If a controller responded, also the endpoints of
     controllers that are observers.
     """
 
@@ -228,7 +230,7 @@ class NodeFeatures(Struct, frozen=True):
     address: str = ""
     """Host and port; ``""`` if unknown."""
     controller: bool = False
-    """Whether it is a controller without a broker role."""
+    """Whether the node is a controller without a broker role."""
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     failure: Failure | None = None
     """The reason why the features are unknown, in which case `supported` is empty; None if they are known."""
@@ -373,8 +375,9 @@ class Reassignment(Struct, frozen=True):
 
 
 def original(move: Reassignment) -> tuple[int, ...]:
-    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the order of the
-    broker's response: first the replicas that the move keeps.
+    """Return the replicas that a partition had before a move, so without the replicas that the move adds
+    (PartitionReassignmentRevert). The order is that of the broker's response: first the replicas that the move
+    keeps.
     """
     return tuple(replica for replica in move.replicas if replica not in move.adding)
 
@@ -439,7 +442,7 @@ class Subtopology(NamedTuple):
     repartition_sinks: tuple[str, ...] = ()
     """The topics between subtopologies that this one writes."""
     changelogs: tuple[str, ...] = ()
-    """The changelog topics of its stores."""
+    """The changelog topics of the subtopology's stores."""
 
 
 class StreamsNode(NamedTuple):
@@ -448,7 +451,7 @@ class StreamsNode(NamedTuple):
     """
 
     subtopology: str
-    """The id of its subtopology; ``""`` for the node of a global store."""
+    """The id of the node's subtopology; ``""`` for the node of a global store."""
     name: str
     role: str
     """``source``, ``processor`` or ``sink``."""
@@ -458,7 +461,7 @@ class StreamsNode(NamedTuple):
     """
     stores: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    """The names of the nodes to which it forwards records."""
+    """The names of the nodes to which this node forwards records."""
 
 
 class GroupMember(Struct, frozen=True):
@@ -484,13 +487,13 @@ class GroupMember(Struct, frozen=True):
     process: str = ""
     """The id of the process that a member of a streams group runs in; ``""`` for other members."""
     protocol: str = ""
-    """``classic`` or the name of the group's own protocol, if the group may have members of both; ``""`` if brokers do
-    not report it.
+    """In a group of type ``consumer``, the protocol that the member uses: ``consumer``, or ``classic`` for a member
+    with the old protocol (KIP-1099). ``""`` in other groups, and if brokers do not report it.
     """
     topics: tuple[str, ...] = ()
-    """The topics to which it subscribes by name; empty if it subscribes to no topic by name."""
+    """The topics to which the member subscribes by name; empty if it subscribes to no topic by name."""
     regex: str = ""
-    """The regular expression to which it subscribes; ``""`` if it does not subscribe by one."""
+    """The regular expression to which the member subscribes; ``""`` if it does not subscribe by one."""
 
     @property
     def has_target(self) -> bool:
@@ -525,7 +528,7 @@ class Group(Struct, frozen=True):
     nodes: tuple[StreamsNode, ...] | None = None
     """The nodes of the topology; None if they were not requested, or brokers return none."""
     no_nodes: str = ""
-    """The reason why brokers return no nodes; ``""`` if they return them or were not asked."""
+    """The reason why brokers return no `nodes`; ``""`` if brokers return them, or were not asked for them."""
 
     @property
     def is_vacant(self) -> bool:
@@ -581,7 +584,7 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(Struct, frozen=True):
-    """A group's lag by partition, and the failures to read some of it."""
+    """A group's lag by partition, and the failures to read the lag of some partitions."""
 
     partitions: tuple[PartitionLag, ...]
     failures: tuple[Failure, ...] = ()
@@ -621,8 +624,8 @@ class CommittedOffset(NamedTuple):
 
 
 class GroupPosition(Struct, frozen=True):
-    """A group with its members (None if the group does not exist), and (topic, partition) -> its committed offset,
-    or the start offset in a share group.
+    """A group with its members (`group` is None if it does not exist), and (topic, partition) -> its committed
+    offset, or the start offset in a share group.
     """
 
     group: Group | None
@@ -647,7 +650,9 @@ class GroupOffset(NamedTuple):
 
 
 class GroupPolls(Struct, frozen=True):
-    """The groups of one poll, by name: descriptions, lags, and the failures of both."""
+    """The groups of one poll, by name: their descriptions, their lags, and the failures to read a description or a
+    lag.
+    """
 
     groups: Mapping[str, Group]
     lags: Mapping[str, GroupLag]
@@ -702,6 +707,7 @@ class LogSpan(NamedTuple):
     since: int
     """The offset of the first record that is not older than the given time; the end offset if all records are older."""
     began: int = 0
-    """A lower bound, as an offset, for the start of the segment that contains the record at `since`; 0 if unknown.
-    Brokers also roll segments by time.
+    """An offset before which the segment with the record at `since` can't begin; 0 if unknown. A segment covers at
+    most segment.ms, so this is the offset of the first record that is not older than the given time less
+    segment.ms.
     """

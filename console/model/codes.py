@@ -1,4 +1,4 @@
-"""Kafka's numbered names, open to newer ones: an unknown code of a newer broker keeps its number.
+"""Kafka's codes with their names. A code that kac has no name for, such as that of a newer broker, keeps its number.
 
 Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
 org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has no enumerations for them.

@@ -206,6 +206,6 @@ class ConfigListing(Struct, frozen=True):
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)
     described_by: int | None = None
-    """The broker that described the topics, so that their inherited values are this broker's; None if all brokers
-    described themselves.
+    """The broker that described the resources that any broker can describe, such as topics: the values that these
+    inherit are those of this broker. None if there are no such resources in the listing.
     """

@@ -53,7 +53,7 @@ class Connector(Struct, frozen=True):
         kind: `SOURCE`, `SINK`, or another word that a worker reports.
         worker: ``host:port`` of the worker that runs it.
         trace: the stack trace of a failed connector; ``""`` if it has none.
-        topics: the topics that it has used since they were last reset (KIP-558).
+        topics: the topics that the connector has used since this list was last reset (KIP-558).
     """
 
     name: str
@@ -147,14 +147,14 @@ class Logger(NamedTuple):
     name: str
     level: str
     changed_ms: int | None = None
-    """The time at which its level was last changed, ms since 1970; None if it was never changed."""
+    """The time at which the logger's level was last changed, ms since 1970; None if it was never changed."""
 
 
 def states_seen(
     known: Mapping[str, StatesSeen], clusters: Mapping[str, ConnectCluster], read: Collection[str], at: datetime
 ) -> dict[str, StatesSeen]:
-    """Return ``CLUSTER/NAME`` of each connector -> its states. A connector whose states are unchanged keeps its former
-    value with the former time.
+    """Return ``CLUSTER/NAME`` of each connector -> its states. If the states are the same as in `known`, the value of
+    `known` stays, with the time at which kac first saw them.
 
     Args:
         known: the result of the previous read; empty at the first one.
@@ -268,8 +268,8 @@ def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
 
 
 def is_class(plugin: str, named: str) -> bool:
-    """Return whether a config names a plugin's class: by its full name, or without its package, and then with or
-    without ``Connector`` at the end.
+    """Return whether the value of ``connector.class`` names a plugin's class. The value may be the full name, or the
+    name without the package; without the package, also without ``Connector`` at the end.
 
     Args:
         plugin: the class with its package.

@@ -37,8 +37,9 @@ def partition_of(name: str, partitions: int) -> int:
 
 
 def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
-    """Return the known groups that may still exist although a listing may lack them: their coordinator did not respond,
-    or their partition of the offsets topic has no leader. groups: the known groups, by name.
+    """Return the known groups that may still exist although a listing lacks them, because the group's coordinator
+    did not respond, or because the group's partition of the offsets topic has no leader. groups: the known
+    groups, by name.
     """
     partitions = listing.offsets.partitions if listing.offsets is not None else ()
     down = {each.number for each in partitions if each.leader < 0}

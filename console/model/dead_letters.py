@@ -79,8 +79,8 @@ def _prefixed(
     group: bytes = b"",
     may_be_empty: bool = False,
 ) -> Convention:
-    """Return a convention whose headers all begin with a prefix. message, group: the rest of the names of the headers
-    with the text and the group.
+    """Return a convention whose headers all begin with a prefix. message, group: the names, without the prefix, of
+    the headers with the exception's text and with the group.
     """
     places = prefix + b"topic", prefix + b"partition", prefix + b"offset"
     return Convention(name, *places, exceptions, prefix + message, group, (prefix,), may_be_empty=may_be_empty)
@@ -165,8 +165,8 @@ def _text(data: bytes | None) -> str:
 
 
 def _number(data: bytes | None, size: int) -> int:
-    """Return the number in a header's value; -1 for None, and for bytes that are not a number in this form. size:
-    the number of its bytes if the tool writes it in binary; 0 if the tool writes text.
+    """Return the number in a header's value; -1 for None, and for bytes that are not a number in the form that
+    `size` says. size: the number of bytes of a binary number; 0 for a number that the tool writes as text.
     """
     if data is None:
         return -1
@@ -218,11 +218,11 @@ class Redrive(Struct, frozen=True, tag="redrive"):
         topic: the dead-letter topic.
         where: a condition that selects letters; ``""`` for all.
         to: the topic that gets the letters; ``""`` for the original topic of each.
-        ends: partition and its end offset when the redrive began: later letters are not sent.
+        ends: pairs of a partition and its end offset when the redrive began; letters from this offset on are not sent.
         topic_id: the id of the dead-letter topic when the redrive began; ``""`` if brokers have no topic ids. A topic
             with the same name and another id has other letters.
-        reached: partition and the first offset that no earlier operation with the same selection looked at, by the
-            journal.
+        reached: pairs of a partition and the first offset that no earlier operation with the same selection looked at,
+            by the journal.
         behind: the operation number of the last earlier operation with the same selection; 0 if there is none.
         noted: the number of letters that the earlier operations with the same selection sent, by the journal.
     """
@@ -266,11 +266,11 @@ class Stays(StrEnum):
 
 
 IN_THE_WAY = (Stays.NO_ORIGIN, Stays.NO_TOPIC, Stays.UNSEEN)
-"""Reasons that prevent a redrive from beginning if they apply to a selected letter; other reasons only pass over the
-letter.
+"""The reasons that prevent a redrive from beginning if they apply to a selected letter. For any other reason the
+redrive only leaves the letter where it is.
 """
 UNSEEN = -1
-"""In place of a number of partitions: the principal may not describe the topic."""
+"""This value in place of a topic's number of partitions means that the principal may not describe the topic."""
 
 
 class Letter(Struct, frozen=True):
@@ -387,7 +387,9 @@ def moved_on(
 # -- the contents of a dead-letter topic -------------------------------------------------------------------------------
 
 MOST_PILES = 500
-"""Maximum number of piles of a survey; all further letters are in one pile, whose topic and exception are `MORE`."""
+"""Maximum number of `Pile` objects in a survey. The letters of all further piles are counted in one more pile, whose
+topic and exception are `MORE`.
+"""
 MORE = "…"
 
 

@@ -1,5 +1,5 @@
-"""Rules of a context for contents without a reference to a schema: the topics whose keys or values are numbers, have a
-schema in a file, or are decoded by a program. Pure.
+"""A context's rules for decoding keys and values that have no reference to a schema: in some topics they are
+numbers, have a schema in a file, or are decoded by a program. Pure.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ KEPT = timedelta(minutes=30)
 """Maximum age of the samples that are kept."""
 MOST_SAMPLES = 32
 SOON = 24 * 3600.0
-"""Maximum seconds until a disk is full for which kac reports it."""
+"""Seconds. kac reports a disk if a reliable trend (`foreseen`) forecasts that it is full within this time."""
 FORESIGHT = 30
-"""A trend forecasts when a disk is full at most this many times the seconds ahead that the trend covers: a trend of
-30 s, which may come from one written file, forecasts at most 15 minutes.
+"""Maximum length of a forecast, as a multiple of the time that the samples cover. A trend over 30 s, which may come
+from one written file, can forecast only that a disk is full within 15 minutes.
 """
 LEAST = 30.0
 """Minimum seconds that the samples of a disk must cover for a forecast."""
@@ -52,8 +52,8 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
 
 
 def _seconds_left(samples: tuple[DirSample, ...], used: int) -> float | None:
-    """Return the seconds until no bytes are usable at a rate of `used` bytes over the samples; None if `used` is not
-    positive, or the samples cover less than `LEAST` seconds.
+    """Return the seconds until no bytes are usable, at a rate of `used` bytes in the time that the samples cover.
+    None if `used` is not positive, or the samples cover less than `LEAST` seconds.
     """
     seconds = _covered(samples)
     return samples[-1].usable * seconds / used if seconds >= LEAST and used > 0 else None
@@ -64,8 +64,8 @@ def _covered(samples: tuple[DirSample, ...]) -> float:
 
 
 class Growth(NamedTuple):
-    """The decrease of a disk's usable bytes over a time (`used`), and the growth of the replicas on it in bytes
-    (`held`).
+    """The decrease of a disk's usable bytes from the first to the last sample (`used`), and the increase of the
+    bytes of the replicas on the disk (`held`).
     """
 
     used: int
@@ -84,8 +84,9 @@ def growth(samples: tuple[DirSample, ...]) -> Growth | None:
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
     """Return the seconds until a directory is full, if the trend is reliable.
 
-    Logs grow until segments are deleted. So the bytes that were used since the largest deletion, up to its size, do not
-    count: the next deletion is likely to free them again.
+    Brokers delete segments from time to time, so usable bytes fall and jump up again. The bytes that were used since
+    the largest such jump, at most as many as it freed, are left out of the rate, because the next deletion is likely to
+    free them again.
 
     Returns:
         None if the directory does not fill, the rate is unknown, or the result would exceed `FORESIGHT` times the

@@ -1,5 +1,7 @@
-"""The severity of config differences between entities that should be alike, and the differences that are expected. The
-tables of the lake and the comparison of brokers use them, so the regular expressions mean the same in Java and Python.
+"""The severity of config differences between entities that should be alike, and the differences that are expected.
+
+Spark evaluates the regular expressions for the tables of the lake, and Python evaluates them for the comparison of
+brokers, so each expression has to mean the same in Java and in Python.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ BY_PATTERN = (
     ("medium", r"^(auto\.create\.topics\.enable|delete\.topic\.enable|compression\.type|:partitions|num\.partitions)$"),
     ("medium", r"(delete\.retention|compaction\.lag|segment\.(bytes|ms)$|\.throttled\.|remote\.)"),
 )
-"""Severity and the pattern of the keys that have it; a key that matches no pattern has low severity."""
+"""Pairs of a severity and a pattern of keys; the first pattern that matches a key decides. A key that matches no
+pattern has low severity.
+"""
 
 OF_MOVES = (
     r"(leader|follower)\.replication\.throttled\.(replicas|rate)|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
 )
-"""Matches the keys that tools set during a reassignment and remove after it. kac reports them separately if no
-reassignment runs.
+"""Matches the keys that tools set during a reassignment and remove after it. If such a key differs while no
+reassignment runs, kac reports it separately.
 """
 OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"

@@ -1,5 +1,5 @@
-"""The keys of brokers that can be altered, by the way in which brokers alter them. Written from Kafka's jars by
-``python -m tests.support.record_dynamic_keys``.
+"""The keys of brokers that can be altered, in sets by where they can be set: on a listener, on a broker, or on the
+cluster default too. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``.
 """
 
 from __future__ import annotations

@@ -144,24 +144,26 @@ class EntityType(NamedTuple):
     has_default: bool = False
     """Whether there is a default entity, whose values apply to all entities without values of their own."""
     route: Route = Route.ANY_BROKER
-    """The broker or service that receives its requests."""
+    """The broker or service that receives the requests about the type's entities."""
     guard: str = "CLUSTER"
-    """The ACL resource type whose operations DESCRIBE_CONFIGS and ALTER_CONFIGS the configs need."""
+    """The type of the ACL resource for the configs: DESCRIBE_CONFIGS on it allows reading them, and ALTER_CONFIGS
+    changing them.
+    """
     sources: tuple[int, ...] = ()
-    """The sources of its values by precedence (DescribeConfigsResponse.ConfigSource): first the source of values that
-    the entity itself sets.
+    """The sources of the values of the type's configs by precedence (DescribeConfigsResponse.ConfigSource): first
+    the source of values that the entity itself sets.
     """
     default_source: int = 0
     """The source of values that the default entity sets; 0 if the type has no default entity."""
     section: str = ""
-    """The section of files that contains its entities; ``""`` if files do not contain them."""
+    """The section of files that contains the type's entities; ``""`` if files do not contain them."""
     form: FileForm = FileForm.NOWHERE
-    """The form of its entities in files."""
+    """The form of the type's entities in files."""
     keys: tuple[KnownKey, ...] = ()
     """The keys that brokers list only if they are set, in display order."""
     has_levels: bool = False
-    """Whether its keys are loggers and its values log levels. A process keeps levels in memory, not in the metadata
-    log, and describes every logger as set.
+    """Whether the type's keys are loggers and its values log levels. A process keeps levels in memory, not in the
+    metadata log, and describes every logger as set.
     """
     own_keys: bool = False
     """Whether the keys differ from entity to entity, so that another entity of the type is no example and any key may
@@ -175,7 +177,9 @@ class EntityType(NamedTuple):
 
     @property
     def kafka_word(self) -> str:
-        """Kafka's name in the form of its tools' options, also of kac's history: ``broker-logger``."""
+        """Kafka's name of the type as the options of Kafka's tools spell it, and as kac's history does:
+        ``broker-logger``.
+        """
         return self.name if self.lister is Lister.UNKNOWN else self.name.lower().replace("_", "-")
 
     @property

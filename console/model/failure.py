@@ -46,7 +46,7 @@ _A_REQUEST = "Request Request(…)"
 
 
 def without_objects(text: str) -> str:
-    """Return a broker's message in which the contents of Java's request and response objects are left out: each is
+    """Return a broker's message without the contents of Java's request and response objects: each object is
     shortened to its class name and ``(…)``.
     """
     parts: list[str] = []

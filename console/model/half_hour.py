@@ -1,5 +1,5 @@
-"""The numbers of the last half hour, for charts: the cluster every ten seconds, each topic, group and broker every
-forty, packed. Pure.
+"""The numbers of the last half hour, for charts: those of the cluster every ten seconds; those of each topic, group
+and broker every forty seconds, in a compact form. Pure.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SLOTS, OWN_SLOTS = 180, 45
 MOST_GROUPS = 8
 """Maximum number of groups in a sample of the cluster: those whose next record has waited longest."""
 MOST_OWN = 10_000
-"""Maximum number of values that a column stores besides its most frequent one: the largest are kept, such as those of
-the topics that get the most records.
+"""Maximum number of values that a column stores besides its most frequent value. If there are more, only the largest
+are kept, such as those of the topics that get the most records.
 """
 
 MOST_THROTTLED = 4
@@ -59,7 +59,7 @@ class Sample(NamedTuple):
     minute; the used share of a disk, 0 to 1. Unknown values are missing.
     """
     least: frozenset[Measure] = frozenset()
-    """The measures whose value is only a lower bound, such as a lag that began before the first poll."""
+    """The measures whose value is only a lower bound, such as the wait of a record from before the first poll."""
 
 
 CORRECTED = 2
@@ -67,14 +67,17 @@ CORRECTED = 2
 
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
-    """Return the index of the first sample to keep when a sample is added. Return ``len(slots)``, to drop all samples,
-    if the clock was set back by more than `CORRECTED` slots. Return None, to add nothing, if the slot has a sample
-    already, or the clock was set back by no more than that.
+    """Return the index of the first known sample that is kept when a sample is added.
 
     Args:
         slots: the slots of the known samples, ascending.
         slot: the slot of the sample to add.
         most: the number of slots in half an hour.
+
+    Returns:
+        ``len(slots)``, so that all known samples are dropped, if the clock was set back by more than `CORRECTED` slots;
+        None, so that no sample is added, if the slot has a sample already, or the clock was set back by at most
+        `CORRECTED` slots.
     """
     if slots and slot <= slots[-1]:
         return None if slot >= slots[-1] - CORRECTED else len(slots)
@@ -143,8 +146,9 @@ class OwnSample(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """Rates in bytes per second at one time: topic -> what clients write; broker -> what clients write to the
-    partitions that it leads; broker -> what groups read from these partitions, which is an estimate.
+    """Rates in bytes per second at one time: topic -> the bytes that clients write; broker -> the bytes that clients
+    write to the partitions that it leads; broker -> an estimate of the bytes that groups read from the partitions
+    that it leads.
     """
 
     topics: Mapping[str, Rate]
@@ -172,7 +176,8 @@ class HalfHour(NamedTuple):
         """Return the half hour after a poll of the cluster: the same object if no sample is due.
 
         Args:
-            at: time of the poll, an aware time. If the clock was set back, the samples start over.
+            at: time of the poll, an aware time. If the clock was set back by more than `CORRECTED` slots, the samples
+                start over.
             throttled: the rates from `throttled_kac` and `throttled_by_log`.
             totals: the sums of the snapshot's rates; None to compute them here.
         """
@@ -272,8 +277,8 @@ def _moved(snapshot: Snapshot, totals: RateTotals | None) -> _Moved:
 def _read_by_groups(snapshot: Snapshot) -> Mapping[int, float]:
     """Return broker -> the estimated bytes per second that groups read from the partitions that it leads.
 
-    Brokers do not report it. For a partition it is the write rate, times the ratio of committed to written records.
-    Readers without commits, and reads without writes, are not included.
+    Brokers do not report this rate. The estimate for a partition is its write rate, times the ratio of committed to
+    written records. So it leaves out readers that commit nothing, and reads while nothing is written.
     """
     found: dict[int, float] = {}
     leaders: dict[str, dict[int, int]] = {}

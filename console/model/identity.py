@@ -39,7 +39,12 @@ def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure |
 def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
     """Return a failure if addresses lead to another cluster than before; None if they lead to the same one.
 
-    Two servers without an id are accepted, since they can't be distinguished; an apply reports that case.
+    If neither the server before nor the present one has an id, the result is None too, since they can't be
+    distinguished; an apply reports that case.
+
+    Args:
+        before: the id of the cluster before; None if its server has no id.
+        cluster_id: the id in the response; None if the server has no id.
     """
     if not (before or cluster_id) or same_cluster(before, cluster_id):
         return None

@@ -169,9 +169,9 @@ class Inheritance:
         return None if entry is None else _default(entry)
 
     def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
-        """Return the entry of a key in the resource's description, else in that of another resource of the type
-        (`sample`), because the description of the cluster default has only keys that are set. None if neither has the
-        key.
+        """Return the entry of a key in the resource's description. If that lacks the key, return the entry of
+        another resource of the type (`sample`), because some descriptions, such as that of the cluster default,
+        have only keys that are set. None if no resource of the type has the key.
         """
         entry = config.entry_in(self._snapshot.configs, resource, key)
         return entry or self.sample(resource.type, key)
@@ -247,8 +247,8 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
 
 
 def _told(entry: config.ConfigEntry, resource: config.ConfigResource) -> Inherited | None:
-    """Return the value that a key would have without the resource's override, by the synonyms of its own entry; None if
-    they do not show it.
+    """Return the value that a key would have without the resource's override, as the synonyms of its own entry show
+    it; None if they do not show it.
     """
     own = config.own_source(resource)
     for synonym in entry.synonyms:

@@ -153,8 +153,8 @@ def _struct_of(name: str, fields: Mapping[str, str]) -> _Half:
 
 @cache
 def _mirror_structs() -> Mapping[str, Sequence[_Half]]:
-    """Return the schemas of MirrorMaker's records, as Checkpoint, OffsetSync and Heartbeat of connect-mirror write
-    them, by topic and part: ``syncs key``.
+    """Return the sort of MirrorMaker's topic and the part of the record, such as ``syncs key`` -> the schemas that
+    records there may have, as Checkpoint, OffsetSync and Heartbeat of connect-mirror write them.
 
     The schemas for one topic have different sizes, so the bytes fit at most one of them.
     """
@@ -300,8 +300,8 @@ _SECRET_KINDS = ("properties", "key")
 
 @lru_cache(1 << 10)
 def _is_connects_topic(topic: str) -> bool:
-    """Return whether a topic's name is usual for one of Connect's internal topics. In other topics too, Connect's
-    records are recognized by their contents.
+    """Return whether a topic's name is usual for one of Connect's internal topics. The decoder does not need this to
+    recognise Connect's records: it recognises them in any topic by their contents.
     """
     owner = system_topics.system_topic(topic)
     return owner is not None and owner.owner == system_topics.CONNECT

@@ -26,7 +26,7 @@ APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
 STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
 """The statuses of an edit, as `console.model.changes.Status` spells them."""
 FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
-"""The statuses in a broker's response that no later line of the journal changes."""
+"""The statuses in a broker's response that are final: no later line of the journal changes them."""
 
 Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
@@ -81,7 +81,7 @@ class Request(Struct, frozen=True):
     broker: int | None
     """The broker that has to receive the request; None if any broker may."""
     edits: tuple[int, ...]
-    """The indexes of the edits that it carries out."""
+    """The indexes of the edits that the request carries out."""
 
 
 class Place(NamedTuple):
@@ -179,7 +179,7 @@ class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="de
 
 
 class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"):
-    """A note that kac has told an operator of a change that stopped before all its requests were sent."""
+    """A note that kac has told an operator that a change stopped before all its requests were sent."""
 
     change: int
     at: Time
@@ -194,7 +194,9 @@ class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="clo
 
 
 class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="mended"):
-    """A note that the line before it has no line feed of its own, and that an operator let kac end it."""
+    """A note that the line before this one was cut off without a line feed, and that an operator let kac end it with
+    one.
+    """
 
     at: Time
     who: Who

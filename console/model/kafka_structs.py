@@ -211,8 +211,8 @@ def _reader(field: Field, *, is_flexible: bool) -> Read:
 
 
 def _nullable_struct(field: Field, read_struct: Read) -> Read:
-    """Return a function that reads a struct, and None for null. A nullable struct follows a byte that is -1 for null,
-    or 0 in a tagged field (KIP-893).
+    """Return a function that reads a struct, and returns None for null. Before a nullable struct there is a byte
+    that says whether it is null: -1 means null, or 0 in a tagged field (KIP-893).
     """
     if not field.nullable:
         return read_struct
@@ -238,7 +238,7 @@ def _of_size(field: Field) -> Read:
 
 
 def _sized(field: Field, shown: Callable[[bytes], str], size_of: _Size) -> Read:
-    """Return a function that reads bytes after their size."""
+    """Return a function that reads bytes that follow their size."""
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         size, at = size_of(field, data, at)
@@ -248,7 +248,7 @@ def _sized(field: Field, shown: Callable[[bytes], str], size_of: _Size) -> Read:
 
 
 def _numbers(field: Field, count_of: _Size) -> Read:
-    """Return a function that reads an array of integers after their number."""
+    """Return a function that reads an array of integers, which follow the number of its elements."""
     letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
 
     def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:

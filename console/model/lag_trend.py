@@ -26,7 +26,9 @@ WINDOW = 15.0
 SHORTEST = 6.0
 """Minimum seconds between two polls for a trend: slightly more than the default of auto.commit.interval.ms."""
 STEP_SECONDS = 10.0
-"""Maximum size of a step of commits, as the seconds that the group needs to read it: two intervals of auto.commit."""
+"""Maximum size of a step of commits, as the seconds that the group needs to read it: two intervals of auto.commit. A
+larger change is no step but a jump, such as a reset.
+"""
 STUCK_SOON = 10.0
 """Minimum seconds without a commit until a partition counts as stuck, if the interval of its member's commits is known:
 two intervals of auto.commit.
@@ -49,7 +51,8 @@ member has a newer commit. Kafka Connect commits every 60 s.
 """
 LONGEST_THROTTLE = 11.0
 """Maximum seconds by which a broker delays a response to a client above its quota: quota.window.num times
-quota.window.size.seconds, by default (ClientQuotaManager). The client then gets at least one batch, and commits again.
+quota.window.size.seconds, by default (ClientQuotaManager). After the delay the client gets at least one batch, so
+that it commits again.
 """
 
 Place = tuple[str, int]
@@ -76,8 +79,8 @@ class Standing(NamedTuple):
 
     committed: int
     since: float | None
-    """The time in Unix seconds of the first poll at which records waited behind the present committed offset; None if
-    no record waits.
+    """The time in Unix seconds of the first poll at which there were records after the present committed offset;
+    None if no record waits.
     """
     end: int
     """The end offset of the partition at that time."""
@@ -85,19 +88,21 @@ class Standing(NamedTuple):
     """The time in Unix seconds of the poll that first saw the present committed offset; None if the offset never moved.
     """
     step: int = 0
-    """The number of offsets of its last move."""
+    """The number of offsets by which the committed offset last moved."""
     pause: float = 0.0
     """The longest time in seconds for which records waited before the commit moved."""
     first_moved: float | None = None
-    """The time in Unix seconds of the poll that saw its first move; None if it never moved."""
+    """The time in Unix seconds of the poll that saw the first move of the committed offset; None if it never moved."""
     moves: int = 0
     """The number of moves that the polls saw."""
     read: bool = False
-    """Whether kac saw a client read the partition: a member had it, or the commit moved within the log. A committed
-    offset beyond the end was copied from another cluster.
+    """Whether kac saw a client read the partition: a member had the partition, or the committed offset moved to an
+    offset within the log. A move beyond the end does not show it, because such an offset was copied from another
+    cluster.
     """
     held: bool = False
-    """Whether a member ever had the partition. If so, `since` is moved forward by the time in which no member has it.
+    """Whether a member ever had the partition. If so, `since` is moved forward by the time in which no member has
+    the partition, so that only the time with a member counts as waiting.
     """
     high: int = 0
     """The highest lag in records since the poll `LagTrend.base`."""
@@ -165,8 +170,8 @@ class LagTrend(Struct, frozen=True):
 
 
 def times_to_read(trends: Iterable[LagTrend], most: int) -> list[model_time_lag.Spot]:
-    """Return the committed offsets at which a record's time has to be read, since the polls do not show how long the
-    record has waited. Offsets at which it was read before are left out.
+    """Return the committed offsets whose records' timestamps have to be read, because the polls do not show how long
+    these records have waited. Offsets whose timestamps were read before are left out.
 
     Args:
         most: maximum number of results: the partitions with the largest lags of each group first, the groups in turn.
@@ -244,8 +249,9 @@ def _behind(
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Return whether a group is catching up after a burst: its lag has fallen from its recent maximum by at least the
-    last step of commits, summed over its partitions.
+    """Return whether a group is catching up after a burst. For each partition, take the fall of the lag from its
+    recent maximum, and the last step of commits: the sum of the falls must be above 0, and at least the sum of
+    the steps.
     """
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
@@ -335,8 +341,8 @@ def _read(lag: GroupLag, standing: Mapping[Place, Standing]) -> Iterator[Partiti
 
 
 def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:
-    """Return the lag with each partition that did not change replaced by the known object. This saves memory, as most
-    groups are idle, and three polls of each are kept.
+    """Return the lag with each unchanged partition replaced by the object of the known lag. This saves memory,
+    because most groups are idle, and kac keeps three polls of each group.
     """
     if lag == known:
         return known

@@ -12,9 +12,9 @@ def address_text(host: str, port: int) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the text of a host surely means this host: ``localhost``, or a loopback address in its full form.
-    Secrets may be sent to it without encryption. False for other names, and for short forms of an address, which some
-    resolvers treat as names.
+    """Return whether the text of a host surely means this host, so that secrets may be sent to it without
+    encryption: ``localhost``, or a loopback address in its full form. False for other names, and for short forms
+    of an address, which some resolvers treat as names.
     """
     try:
         return ipaddress.ip_address(host).is_loopback

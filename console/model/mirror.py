@@ -33,8 +33,8 @@ MOST_KEPT = 10_000
 """Maximum number of a topic's records that are kept: the newest one of each key, for the keys with the newest records.
 """
 MOST_FLOWS = 100
-"""Maximum number of flows that are taken from heartbeats: those with the newest heartbeats. Any client may write
-heartbeats.
+"""Maximum number of flows that are taken from heartbeats: those with the newest heartbeats. There is a limit because
+any client may write heartbeats.
 """
 SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
     f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
@@ -164,11 +164,11 @@ class Beat(NamedTuple):
     """The newest heartbeat of a flow in one topic: ``heartbeats``, or its copy from the source."""
 
     at_ms: int
-    """The time at which MirrorMaker wrote it, ms since 1970 by the clock of MirrorMaker's host."""
+    """The time at which MirrorMaker wrote the heartbeat, ms since 1970 by the clock of MirrorMaker's host."""
     every_ms: int | None
-    """The milliseconds between it and the previous heartbeat; None if that was not read."""
+    """The milliseconds from the previous heartbeat to this one; None if the previous one was not read."""
     seen: datetime
-    """The time at which kac first saw it, UTC."""
+    """The time at which kac first saw the heartbeat, UTC."""
 
 
 class Flow(Struct, frozen=True):
@@ -219,11 +219,11 @@ class MirrorConnector(NamedTuple):
     """The connector's name ``CLUSTER/NAME``."""
     class_name: str
     source: str
-    """The alias of the source cluster in its config."""
+    """The alias of the source cluster in the connector's config."""
     target: str
-    """The alias of the target cluster in its config."""
+    """The alias of the target cluster in the connector's config."""
     syncs_here: bool
-    """Whether its config places offset syncs at the target."""
+    """Whether the connector's config places offset syncs at the target."""
 
 
 def mirror_connectors(
@@ -321,9 +321,11 @@ def _flow(
 
 
 def _are_of(flow: Flow, syncs: Sequence[OffsetSync], names: Collection[str]) -> bool:
-    """Return whether offset syncs belong to a flow to this cluster: this cluster has the copies of all topics that they
-    name, and lacks at least one of the named topics. The syncs of the opposite flow, from this cluster, are in a topic
-    with the same name, but they name topics of this cluster.
+    """Return whether offset syncs belong to a flow to this cluster, not to the opposite flow, whose syncs are in a
+    topic with the same name.
+
+    The syncs name topics of their source. For a flow to this cluster, this cluster has the copies of all these topics,
+    and lacks at least one topic with the name itself; the syncs of the opposite flow name topics of this cluster.
     """
     copied = all(f"{flow.source}.{each.topic}" in names for each in syncs)
     return copied and any(each.topic not in names for each in syncs)
@@ -356,8 +358,8 @@ between heartbeats; and the seconds if the interval is unknown. By default Mirro
 
 
 def syncs_topic(alias: str) -> str:
-    """Return the name of the topic of offset syncs. alias: the alias of the other cluster: in the source cluster that
-    of the target, in the target cluster that of the source.
+    """Return the name of the topic of offset syncs in a cluster. alias: the alias of the other cluster of the flow:
+    the target if the topic is in the source cluster, the source if it is in the target cluster.
     """
     return f"mm2-offset-syncs.{alias}.internal"
 
@@ -373,8 +375,11 @@ def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
 
 
 def copied_up_to(sync: OffsetSync, end: int) -> int:
-    """Return the offset at the source up to which all records have been copied. MirrorMaker writes a new sync whenever
-    the source skips offsets, so each record after the last sync at the source is one record in the copy.
+    """Return the offset at the source up to which all records have been copied.
+
+    MirrorMaker writes a new sync whenever the source skips offsets. So each offset of the source after the last sync
+    has one record in the copy: the number of records that the copy got after the sync is added to the sync's offset at
+    the source.
 
     Args:
         end: the end offset of the copy's partition.

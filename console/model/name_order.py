@@ -33,7 +33,7 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
 
 
 def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
-    """Return up to `most` names, each once: first the names after `last`, then those from the beginning.
+    """Return at most `most` names, each once: first the names after `last`, then those from the beginning.
 
     Args:
         names: sorted names.

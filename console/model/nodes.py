@@ -42,9 +42,9 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
 
 
 def holds_nothing(snapshot: Snapshot, node: int) -> str:
-    """Return the reason why replicas can't move to or from a node; ``""`` unless the node is known to be a controller
-    and not a broker. ``""`` also if a partition has a replica there: the node then was a broker, and before Kafka 4.0
-    may still be one.
+    """Return the reason why no replica can move to or from a node; ``""`` unless the node is known to be a
+    controller and not a broker. ``""`` also if a partition has a replica on the node: the node then was a broker,
+    and before Kafka 4.0 may still be one.
     """
     what = controller_named(snapshot, str(node))
     was = what and any(node in each.replicas for topic in snapshot.topics.values() for each in topic.partitions)
@@ -78,12 +78,13 @@ def address_of(broker: Broker) -> str:
 def shared_addresses(
     brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return address -> the ids of the live brokers that advertise it on any listener, for the addresses of several
-    brokers.
+    """Return address -> the ids of the live brokers that advertise it on any listener, for the addresses that several
+    brokers advertise.
 
-    The configs of a broker are used if they contain the address that it advertises to kac; otherwise they are older
-    than its last start. A loopback address in configs may be a listener for the broker's own host. So it counts only if
-    kac reaches all brokers at loopback addresses, and at least one broker does not advertise it.
+    The configs of a broker are used if they contain the address that the broker advertises to kac; otherwise they are
+    older than its last start. A loopback address in configs may be a listener for the broker's own host. So such an
+    address counts only if kac reaches all brokers at loopback addresses, and at least one broker does not advertise the
+    address.
 
     Args:
         brokers: the brokers with the addresses that they advertise to kac.

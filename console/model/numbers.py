@@ -92,7 +92,9 @@ def decimal_number(text: str) -> float:
 
 
 def java_double(value: float) -> str:
-    """Return a number as Double.toString writes it: plain from 10⁻³ to 10⁷, else ``1.0E10``; always with a fraction."""
+    """Return a number as Double.toString writes it: without an exponent from 10⁻³ to 10⁷, else as ``1.0E10``; always
+    with a fraction.
+    """
     if value != value:
         return "NaN"
     if math.isinf(value):

@@ -13,10 +13,10 @@ Place = tuple[str, int]
 """A topic and a partition number."""
 
 MOST_JUMPS = 2_000
-"""Maximum number of jumps that are kept, and of falls: the latest ones."""
+"""Maximum number of `Jump` objects that are kept, and of `Fall` objects: the latest of each."""
 KEPT_SECONDS = 1_800.0
 MOST_WAITS = 6
-"""Maximum number of waits that are kept for a log. Several are needed: at a checkpoint of an application, several
+"""Maximum number of items in `ObservedLog.waits`. Several are needed: at a checkpoint of an application, several
 transactions end one after the other.
 """
 CORRECTED = 5.0
@@ -53,7 +53,9 @@ class Newest(NamedTuple):
 PERIOD = 300.0
 """Length in seconds of a period of a log. The last two periods are kept."""
 LATE = 1.5
-"""A read is late if it comes after this multiple of the time between the two reads before."""
+"""A read is late if the time since the read before is more than this multiple of the time between the two reads
+before.
+"""
 
 
 class Period(NamedTuple):
@@ -99,8 +101,9 @@ class ObservedLog(NamedTuple):
 
     @property
     def held(self) -> float:
-        """The usual length in seconds of a wait of the last stable offset below the end offset: the second longest of
-        `waits`, so that one producer that died does not count; the only one if there is one, 0 if there is none.
+        """How long the last stable offset usually does not move while below the end offset, in seconds: the second
+        longest of `waits`, so that the wait for one producer that died does not count. The only wait if there is
+        one, 0 if there is none.
         """
         return sorted(self.waits)[-2:][0] if self.waits else 0.0
 
@@ -145,7 +148,9 @@ class ObservedLogs(Struct, frozen=True):
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
     waiting: frozenset[Place] = frozenset()
-    """The logs whose last stable offset was below the end offset at their last read. It saves a scan of all logs."""
+    """The logs whose last stable offset was below the end offset at their last read. This set saves a scan of all
+    logs.
+    """
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
         """Return the partitions whose last stable offset has not moved for at least these seconds while below the end
@@ -237,8 +242,8 @@ def _first_seen(now: LogOffsets, at: float) -> ObservedLog:
 
 
 def _late(known: ObservedLog, at: float) -> float:
-    """Return the seconds by which a read comes later than the interval of the reads before; 0 if it is not late
-    (`LATE`).
+    """Return the seconds by which the time since the last read exceeds the time between the last two reads; 0 if the
+    read at `at` is not late (`LATE`).
     """
     return at - known.at - known.every if 0 < LATE * known.every < at - known.at else 0.0
 

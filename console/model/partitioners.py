@@ -42,7 +42,7 @@ def librdkafka_partition(key: bytes, count: int) -> int:
 
 
 def likely_partitions(key: bytes, count: int) -> tuple[int, ...]:
-    """Return the partitions that the partitioners above choose for a key, each once.
+    """Return the partitions that `java_partition` and `librdkafka_partition` choose for a key, each once.
 
     Args:
         count: the number of partitions.

@@ -25,14 +25,14 @@ class About(NamedTuple):
     is_vital: bool = False
     """Whether triage can conclude nothing without it, not even that the cluster is healthy."""
     by_members: bool = False
-    """Whether kac can read single members of the part (one group's lags, one broker's disks). The read time in the
-    snapshot may then be the time of a read of some members only.
+    """Whether kac can read single members of the part (one group's lags, one broker's disks). If so, the part's time
+    in `Snapshot.read_at` may be that of a read of only some members.
     """
     is_watched: bool = False
     """Whether `kac events` and the events pane report that they may miss changes if the part can't be read."""
     request: str = ""
-    """The request that reads the part, in the words of a cause's evidence; ``""`` if no lint rule whose finding is a
-    cause uses the part.
+    """The request that reads the part, as the evidence of triage's causes names it; ``""`` for a part that the
+    evidence does not name by its request, or names otherwise.
     """
 
 
@@ -126,7 +126,7 @@ class Paces(NamedTuple):
     events: float | None = None
     """The seconds for commands that only watch for changes; for configs, between two reads of one resource."""
     screen: float | None = None
-    """The seconds for the screen, while it shows another part, and for its header."""
+    """The seconds for the header of the screen, and for the screen while it shows another part."""
     triage: float | None = None
     after: tuple[Part, ...] = (Part.CLUSTER,)
     """The parts that triage has to read before it first reads this one."""
@@ -139,8 +139,8 @@ class Paces(NamedTuple):
 
 
 SHORT_SECONDS = 6.0
-"""Maximum seconds for small reads by triage. Without it, a broker that was just stopped would delay a read until the
-request times out.
+"""Maximum seconds for small reads by triage. Without this limit, a broker that was just stopped would delay a read
+until the request times out.
 """
 _LATER = (Part.TOPICS,)
 

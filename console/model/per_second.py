@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class PerSecond:
-    """Passes at most a number of items per second, and counts the others.
+    """Passes at most `most` items per second, and counts the items that it leaves out.
 
     Attributes:
         left_out: the number of items that were not passed so far.

@@ -15,9 +15,9 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 FOLLOWS_MS = 10_000
-"""Milliseconds without a fetch, or without catching up, after which a replica counts as not following. They are much
-longer than a fetch, and half of the timeouts after which a leader resigns (controller.quorum.fetch.timeout.ms and
-related keys).
+"""Milliseconds without a fetch, or without catching up, after which a replica counts as not following. This is much
+longer than the time between two fetches, and half of the timeouts after which a leader resigns
+(controller.quorum.fetch.timeout.ms and related keys).
 """
 KRAFT_VERSION = "kraft.version"
 """The feature that, from level 1 on, gives voters directory ids and allows adding and removing voters (KIP-853)."""
@@ -68,8 +68,8 @@ _STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.ser
 
 def known_voters(snapshot: Snapshot) -> KnownVoters | None:
     """Return the voters from the last response of a leader, else from the config ``controller.quorum.voters`` of a
-    node; None if neither is known. A dynamic quorum has its voters in the metadata log only, and so does not have that
-    config.
+    node; None if neither is known. The nodes of a dynamic quorum do not have that config, because its voters are
+    in the metadata log only.
     """
     if snapshot.quorum is not None:
         return KnownVoters(
@@ -86,9 +86,9 @@ def known_voters(snapshot: Snapshot) -> KnownVoters | None:
 
 
 def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them and
-    is not a controller itself; empty if there is no such broker. Brokers that are controllers are left out because kac
-    sends their requests to them directly.
+    """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them
+    and is not a controller itself; empty if there is no such broker. The configs of brokers that are also
+    controllers are not used, because kac can ask these controllers without another address.
     """
     for node in snapshot.cluster.brokers:
         roles = _configured(snapshot, node.id, "process.roles")
@@ -113,7 +113,7 @@ def is_unanswered(snapshot: Snapshot) -> bool:
 
 
 def voters_text(known: KnownVoters | None) -> str:
-    """Return a clause that names the known voters and where they are known from; for None, one that says that they are
+    """Return a clause that names the known voters and their source; for None, a clause that says that the voters are
     unknown.
     """
     if known is None:

@@ -185,8 +185,8 @@ class QuotaKey(NamedTuple):
     Attributes:
         unit: the unit of the values that are shown.
         suffix: text that an operator may write after a number; for byte rates, operators write amounts as ``10MB/s``.
-        short: the heading of its column.
-        about: the resource that it limits, as a help text.
+        short: the heading of the key's column.
+        about: the resource that the quota limits, as a help text.
         samples: the values that completion offers first.
         near_zero: the value below which a client is practically shut out: less than a batch header per second, or one
             request every few minutes.

@@ -55,15 +55,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Literal(NamedTuple):
-    """A text that the contents of every matching record contain. JSON may spell it by escapes."""
+    """A text that every matching record contains in its key, value or headers. In JSON, escapes may stand for
+    characters of the text.
+    """
 
     text: bytes
     is_escapable: bool = True
     """Whether the contents may be JSON that spells the text by escapes; False for a search in the raw bytes."""
 
     def may_be_in(self, data: bytes | bytearray, begin: int = 0, end: int | None = None) -> bool:
-        """Return whether the bytes from `begin` to `end` contain the text, or escapes that may spell it. end: None for
-        the end of the data.
+        """Return whether the bytes from `begin` to `end` contain the text, or escapes that may denote it. end: None
+        for the end of the data.
         """
         if data.find(self.text, begin, end) >= 0:
             return True
@@ -78,7 +80,7 @@ class Condition(NamedTuple):
 
     text: str
     fields: tuple[str, ...]
-    """The variables that it uses."""
+    """The variables that the condition uses."""
     literals: tuple[Literal, ...]
     """Texts that are in every record for which the condition holds; other records need not be decoded."""
     roots: tuple[str, ...]

@@ -27,7 +27,7 @@ class Decoded(NamedTuple):
     form: str
     """The encoding, one of those of `Encoding.form`."""
     schema: str
-    """The name of the schema, or of the kind of record if it needs no schema."""
+    """The name of the schema; for a record that needs no schema, the name of the kind of record."""
     made: bytes
     """The decoded content as JSON."""
     is_changed: bool = False
@@ -52,7 +52,9 @@ class OwnDecoder(NamedTuple):
     topics: Callable[[str], bool]
     """A function from a topic to whether its records may have parts that this decoder claims."""
     changes: Callable[[str], bool]
-    """A function from a topic to whether its records are surely shown in another form than they were sent."""
+    """A function from a topic to whether the contents of its records are surely shown in another form than they were
+    sent in.
+    """
 
 
 class RecordDecoder:
@@ -253,8 +255,8 @@ _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "k
 _NUMBER = 8
 """Size of a Java long in bytes."""
 _MOST_LIKELY = 1 << 24
-"""In a context without a registry, a number from this one on is not taken for a schema's id: registries count ids from
-1.
+"""In a context without a registry, a number that is at least this one is not taken for a schema's id: registries
+count ids from 1.
 """
 
 

@@ -4,8 +4,8 @@ A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``, and
 elements, including zero: ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a
 document, and the list of pairs that some serializers make of a map is searched as a map.
 
-Contents that can't be searched for a path are hidden completely. These are binary values, and texts that are not JSON
-and have a ``{``, or a masked field's name before a ``=`` or similar.
+Contents that can't be searched for a path are hidden completely: binary values, and texts that are not JSON but have a
+``{``, or a masked field's name before a ``=`` or similar.
 """
 
 from __future__ import annotations
@@ -165,7 +165,9 @@ def _given(name: str) -> re.Pattern[str]:
 
 
 def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
-    """Return the remaining steps of paths, also in the form that results if a ``**`` matches no members."""
+    """Return the given remaining steps of paths. For steps that begin with ``**`` return also the steps after it,
+    because ``**`` may match no member.
+    """
     found: set[Steps] = set()
     for state in states:
         found.add(state)

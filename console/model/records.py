@@ -57,9 +57,9 @@ class Encoding(Struct, frozen=True):
     size: int
     """The number of bytes before decoding."""
     why: str = ""
-    """The reason why it was not decoded; ``""`` if it was."""
+    """The reason why the contents were not decoded; ``""`` if they were."""
     sent: bytes | None = None
-    """The bytes before decoding; None if they may not be shown, or it was not decoded."""
+    """The bytes before decoding; None if they may not be shown, or were not decoded."""
     note: str = ""
     """A remark on the schema of a decoded value; ``""`` if there is none."""
 
@@ -138,7 +138,9 @@ class Last(Struct, frozen=True, tag=True):
 
     count: int = DEFAULT_COUNT
     before: Mapping[Place, int] | None = None
-    """Partition -> the offset before which the search looks for records, excluded; None for the end of the log."""
+    """Partition -> the offset before which the search looks for records; the record at this offset is excluded. None
+    for the end of the log.
+    """
 
 
 class First(Struct, frozen=True, tag=True):
@@ -267,7 +269,9 @@ class Portion(NamedTuple):
     notes: Sequence[str]
     """Texts on differences from the request, such as deleted offsets, open transactions, or waits."""
     problems: Sequence[Failure]
-    """The failures of partitions whose search ends here."""
+    """The failures to search partitions that came up in this part of the results. The search does not continue in
+    such a partition.
+    """
     progress: Progress
 
 

@@ -83,8 +83,8 @@ _HOST_RANGES_FROM = 32
 
 
 def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool:
-    """Return whether a cluster accepts a range of addresses as the host of an ACL (4.4-IV1): all brokers with known
-    features have that metadata.version. False if no broker reported its features.
+    """Return whether a cluster accepts a range of addresses as the host of an ACL (from metadata.version 4.4-IV1 on):
+    every broker with known features supports that version. False if no broker reported its features.
 
     Args:
         features: for each broker, the name of a feature -> (lowest, highest level).

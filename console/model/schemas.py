@@ -195,7 +195,9 @@ class SchemaText(Struct, frozen=True):
     name: str = ""
     """The name by which other schemas refer to this one."""
     references: tuple[SchemaText, ...] = ()
-    """The schemas to which this one refers, each after the schemas to which it refers itself."""
+    """All schemas to which this one refers, directly or through others. Each schema comes after those to which it
+    refers.
+    """
     subject: str = ""
     """One of the subjects that have the schema; ``""`` if unknown."""
     version: int = 0
@@ -217,7 +219,7 @@ class Schema(Struct, frozen=True):
     subject: str = ""
     version: int = 0
     weight: int = 0
-    """The bytes of memory that it takes."""
+    """The bytes of memory that the compiled schema takes."""
     subjects: tuple[str, ...] = ()
     """All subjects that have the schema, as far as the registry reports them."""
     name: str = ""

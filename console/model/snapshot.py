@@ -45,14 +45,14 @@ class Snapshot(Struct, frozen=True):
     versions: Mapping[int, model_cluster.BrokerVersion] = field(default_factory=dict)
     quorum: model_cluster.Quorum | None = None
     quorum_asked: datetime | None = None
-    """The time of the first request for the quorum, UTC; None after any response. Brokers delay the response while the
-    quorum has no leader.
+    """The time of the first request for the quorum, UTC, while no request was answered; None once one was. Brokers
+    delay the response while the quorum has no leader, so a long wait shows that it has none.
     """
     topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
-    """The broker that described the topics, so that their inherited values are this broker's; None if it is unknown
-    which broker did.
+    """The broker that described the topics: the values that topics inherit are those of this broker. None if it is
+    unknown which broker did.
     """
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
     """Resource -> the time at which its configs were last read, UTC."""
@@ -96,7 +96,9 @@ class Snapshot(Struct, frozen=True):
     """
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
-    """(topic, partition) -> the last poll that included it; a poll includes many partitions."""
+    """(topic, partition) -> the result of the last poll that included the partition. One poll includes many
+    partitions.
+    """
     log_dirs: Mapping[int, tuple[model_cluster.LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[model_cluster.Reassignment, ...] = ()
     features: model_cluster.ClusterFeatures | None = None
@@ -120,7 +122,9 @@ class ReadFailure(Struct, frozen=True):
     """A part of the cluster's state, or an entity in it, that could not be read."""
 
     part: str
-    """The name of a part of the snapshot; for a single group `MEMBERS_UNREAD` or `LAG_UNREAD`."""
+    """The name of a part of the snapshot; `MEMBERS_UNREAD` or `LAG_UNREAD` if a single group could not be described,
+    or its lag could not be read.
+    """
     entity: str
     """The name of the entity; ``""`` or the part's own name if the whole part could not be read."""
     failure: Failure
@@ -149,8 +153,8 @@ one response.
 UNKNOWN_BROKER = "UNKNOWN_BROKER"
 """The error name for a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
-"""Names of errors that mean that the entity does not exist. It is removed from the snapshot, and no failure is
-recorded.
+"""Names of the errors that mean that an entity does not exist. An entity with such an error is removed from the
+snapshot, and no failure is recorded.
 """
 _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
 """Type of resource -> the error of `GONE` that its entities have."""
@@ -270,8 +274,8 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
 
 
 def with_part(part: Part, found: Any, snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot with the result of a complete read of one part; for some parts other state changes with it.
-    If the result is equal to the known value, the known object stays.
+    """Return the snapshot with the result of a complete read of one part. For some parts, other parts of the snapshot
+    change too. If the result is equal to the known value, the known object stays.
 
     Args:
         found: the value that the part's reader returned.
@@ -297,8 +301,8 @@ def with_cluster(snapshot: Snapshot, cluster: model_cluster.ClusterInfo, at: dat
 
 
 def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tuple[ReadFailure, ...]:
-    """Return the snapshot's failures without those of brokers that were unknown and now exist: what these failures
-    concern is read again.
+    """Return the snapshot's failures without those of brokers that were unknown and now exist, because kac repeats
+    the reads that failed for these brokers.
     """
     if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
         return snapshot.failures
@@ -445,8 +449,9 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
     configs.
 
     Args:
-        whole: whether all topics were requested. If so, topics that the listing lacks no longer exist, unless it has a
-            failure for them (``""`` for all topics). Otherwise only topics with an error of `GONE` no longer exist.
+        whole: whether all topics were requested. If so, a topic that is not in the listing no longer exists, unless the
+            listing has a failure for it, or for ``""``, which means all topics. Otherwise only topics with an error of
+            `GONE` no longer exist.
         at: the time of the read, UTC.
     """
     if snapshot.observer_rules:
@@ -481,7 +486,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
     Args:
         listing: the requested resources; others keep their known state.
         at: the time of the read, UTC.
-        described_by: the broker whose inherited values the topics show; None if brokers described themselves.
+        described_by: as `ConfigListing.described_by`; it becomes `Snapshot.configs_from` if the listing has topics.
     """
     documentation: dict[tuple[int, str], str] = {}
     seen: set[int] = set()
@@ -696,8 +701,8 @@ def trends_after(
 
 
 def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
-    """Return the trends of the polled groups only. If a quota may delay a group's fetches, it takes longer until its
-    partitions count as stuck.
+    """Return the trends of the polled groups only. If a quota may delay a group's fetches, the group's partitions
+    count as stuck only after a longer time.
     """
     trends = trends_after(snapshot.lag_trends, polls.lags, at)
     # Search the quotas only for groups whose commits do not move: a cluster may have a million quotas.
@@ -816,7 +821,7 @@ def with_end_offsets(
 
 
 def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
-    """Yield name and topic, each with the replicas that it has once the running moves are done."""
+    """Yield the name of each topic, and the topic with the replicas that it has once the running moves are done."""
     from console.model.grouping import grouped
 
     moves = grouped((move.topic, move) for move in snapshot.reassignments)

@@ -156,7 +156,8 @@ class TopicUse(NamedTuple):
     why: str
     """The naming strategy that links the topic to the subject, such as TopicNameStrategy."""
     is_sure: bool
-    """Whether the subject's name alone proves the use; False if the name has only a record, which any topic may have.
+    """Whether the subject's name alone proves the use; False if the name is only that of a record, which any topic
+    may contain.
     """
 
 
@@ -165,7 +166,8 @@ def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
     none.
 
     Serializers name a subject by the topic (``orders-value``, TopicNameStrategy), by topic and record
-    (``orders-shop.Order``, TopicRecordNameStrategy), or by the record alone (RecordNameStrategy), which names no topic.
+    (``orders-shop.Order``, TopicRecordNameStrategy), or by the record alone (RecordNameStrategy). A name of the last
+    form shows no topic.
     """
     name = _CONTEXT.sub("", subject.name)
     for ending in _PARTS:
@@ -240,12 +242,14 @@ class RegisterSchema(ChangeRequest, frozen=True):
 
     name: str
     schema: SchemaSource | None = None
-    """The schema; None if `undeletes` is set, the number of a soft-deleted version whose schema is registered again."""
+    """The schema; None if `undeletes` is set: then the schema of the soft-deleted version with this number is
+    registered again.
+    """
     undeletes: int = 0
 
 
 class DeleteSchema(ChangeRequest, frozen=True):
-    """DELETE /subjects/NAME, or one version of it: a soft deletion."""
+    """A soft deletion of a subject (DELETE /subjects/NAME), or of one of its versions."""
 
     sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "DELETE /subjects/NAME"

@@ -1,8 +1,9 @@
 """Topics that contain the state of other systems: the system that owns a topic, and the damage if the topic is changed.
 Pure.
 
-Kafka's own topics have fixed names. Topics with configurable names are recognized by the usual names; if other topics
-may have such a name too, the topic also has to have the cleanup.policy and partitions that its owner requires.
+Kafka's own topics have fixed names. Topics with configurable names are recognized by the usual names. If ordinary
+topics may have such a name too, kac also requires the cleanup.policy and the number of partitions that the owner
+requires.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class SystemTopic(Struct, frozen=True):
     grown: str = ""
     """The consequence of adding partitions, as a clause; ``""`` if there is none."""
     policy: str = ""
-    """The item that its cleanup.policy must contain, because records would be lost otherwise; ``""`` for no
+    """The item that the topic's cleanup.policy must contain, because records would be lost otherwise; ``""`` for no
     requirement.
     """
     keeps: bool = False
-    """Whether the topic must keep all records, so that a retention would delete records that are needed."""
+    """Whether the topic must keep all records: any retention would delete records that its owner needs."""
 
 
 _KAFKAS_OWN = {
@@ -133,9 +134,9 @@ class _Named(NamedTuple):
     pattern: re.Pattern[str]
     what: SystemTopic
     shaped: bool = False
-    """Whether ordinary topics may have the name too, so that only a compacted topic is the system's."""
+    """Whether ordinary topics may have such a name too, so that a topic is the system's only if it is compacted."""
     single: bool = False
-    """Whether only a topic with a single partition is the system's."""
+    """Whether a topic is the system's only if it has a single partition."""
 
 
 def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: bool = False) -> _Named:

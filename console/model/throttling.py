@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 WINDOW = timedelta(seconds=60)
-"""Only requests that are at most this much older than the newest line of a log are counted."""
+"""Maximum time from a request in a log to the newest line of the log for the request to be counted."""
 MOST_CLIENTS = 1_000
 """Maximum number of clients that are counted in one second of a log, and that are returned in total."""
 LONGEST_NAME = 256

@@ -51,7 +51,7 @@ class Written(NamedTuple):
     timestamp: int = -1
     """The timestamp in milliseconds since 1970; -1 if the record has none, or was not read."""
     why: str = ""
-    """The reason why it could not be read; ``""`` if it was read."""
+    """The reason why the timestamp could not be read; ``""`` if it was read."""
     refused: bool = False
     """Whether brokers refuse to return the records of this partition, so that reading at other offsets is useless."""
     until: int = -1
@@ -165,8 +165,8 @@ def _no_time(written: Written, now: float) -> str:
 
 
 def longest(found: Iterable[Behind]) -> Behind:
-    """Return the longest of several partitions' waits. It is a lower bound if one of them is unknown or a lower bound;
-    unknown if there are no partitions.
+    """Return the longest of several partitions' waits. The result is a lower bound if one of the waits is unknown or
+    a lower bound; it is unknown if there are no partitions.
     """
     known, part, why, seen = 0.0, False, "", False
     for each in found:

@@ -55,10 +55,12 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 
 
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, although programs should have renewed it by now. That is so in the last
-    quarter of its period, or in the last twentieth if the token has a renewer or was renewed before. A token that
-    can't be renewed any further must be in the last quarter of its whole lifetime instead. False for a token that
+    """Return whether a token ends within a day, although programs should have renewed it by now. False for a token that
     has ended.
+
+    A program should have renewed a token once less than a quarter of its period is left; once less than a twentieth is
+    left if the token has a renewer or was renewed before. If the token can't be renewed any further, less than a
+    quarter of its whole lifetime must be left instead.
 
     Args:
         now: ms since 1970.

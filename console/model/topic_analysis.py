@@ -84,15 +84,15 @@ class Codec(NamedTuple):
     records: int
     batches: int
     stored: int
-    """The size in bytes of their batches in the log. If only a part of a batch was read, the same part of its size
-    counts.
+    """The size in bytes of their batches in the log. If only some records of a batch were read, only their share of
+    its size counts.
     """
     plain: int
     """The size in bytes of their keys, values and headers, uncompressed."""
 
 
 class Estimate(NamedTuple):
-    """A number from a sketch, with lower and upper bound at a confidence of 95 %."""
+    """A number from a sketch, with its lower and upper bound at a confidence of 95 %."""
 
     value: int
     low: int
@@ -105,7 +105,7 @@ class HeavyKey(NamedTuple):
     size: int
     """The size of the key in bytes."""
     seen: Estimate
-    """The number of records with this key; unlike other estimates, it is surely within the bounds."""
+    """The number of records with this key. Unlike other estimates, the true number is surely within the bounds."""
     partition: int
     """The partition of the first record with this key."""
 
@@ -129,8 +129,8 @@ class SchemaCount(NamedTuple):
     schema: str
     records: int
     tried: int = 0
-    """The number of records with the reference that kac decoded to test the schema, evenly distributed over all of
-    them.
+    """The number of records that kac decoded to test the schema: some of those with the reference, evenly
+    distributed over them.
     """
     failed: int = 0
     why: str = ""
@@ -172,7 +172,7 @@ class TopicAnalysis(Struct, frozen=True):
 
     topic: str
     at: datetime
-    """The time at which it began, UTC."""
+    """The time at which the analysis began, UTC."""
     progress: Progress = Progress()
     sample: float = 0.0
     """The share, 0 to 1, of the offsets that the analysis was to read; 0 for all."""
@@ -261,7 +261,9 @@ class Analysed(NamedTuple):
 
 
 class Counting:
-    """Counts the records of a topic. Partitions may come in any order, the records of a partition by offset."""
+    """Counts the records of a topic. Partitions may come in any order; the records of one partition must come in the
+    order of their offsets.
+    """
 
     def __init__(self, topic: str, at: datetime, sample: float = 0.0, since_ms: int = -1) -> None:
         """Start with zero records. Raises ImportError if the extra `analyze` is missing."""
@@ -432,7 +434,7 @@ class Counting:
 
 
 _OTHERS = SchemaKey(subject="further schemas", of="and")
-"""Under this key all schemas beyond `MOST_SCHEMAS` are counted together."""
+"""The key under which the records of all schemas beyond `MOST_SCHEMAS` are counted together."""
 
 
 def references(record: Record) -> Iterator[tuple[str, SchemaKey]]:

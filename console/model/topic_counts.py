@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def are_topics_hidden(snapshot: Snapshot) -> bool:
-    """Return whether no topic is known because topics could not be read, so that counts of 0 mean nothing."""
+    """Return whether counts of 0 mean nothing, because no topic is known and topics could not be read."""
     return not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
 
 
 def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:
-    """Return groups of topics with equal partitions: one topic of each group, and the number of topics in it. 100,000
-    topics usually make a few hundred groups.
+    """Return groups of topics with equal partitions, as pairs: one topic of the group, and the number of topics in
+    it. 100,000 topics usually make a few hundred such groups.
     """
     ids = [id(topic.partitions) for topic in topics]
     counts = Counter(ids)

@@ -46,7 +46,9 @@ class TopicReaders(NamedTuple):
 
 
 class TopicLag(NamedTuple):
-    """The number of groups that read a topic, and the longest wait, over the groups whose offsets were read."""
+    """The number of groups that read a topic, and the longest wait of a next record, over the groups whose offsets
+    were read.
+    """
 
     groups: int = 0
     behind: Behind = UNSEEN
@@ -104,8 +106,8 @@ class TopicLags(NamedTuple):
         return sorted(self.by_topic.get(topic, {}).items(), key=lambda each: (-(each[1].seconds or 0), each[0]))
 
     def of(self, topic: str) -> TopicLag | None:
-        """Return the lag of a topic's readers, also if it has no readers; None if a group that may read it was not
-        read.
+        """Return the lag of a topic's readers; a lag with 0 groups if no group reads the topic. None if a group that
+        may read the topic was not read.
         """
         return self.topics.get(topic) or (TopicLag(0, NOT_BEHIND) if self.complete else None)
 

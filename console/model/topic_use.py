@@ -36,8 +36,8 @@ class TopicUse(NamedTuple):
 
 
 def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
-    """Return the uses of a topic that the snapshot shows, the most certain first; each user occurs once for each kind
-    of use.
+    """Return the uses of a topic that the snapshot shows, the most certain first. A user of the topic occurs once
+    for each kind of use.
     """
     best: dict[tuple[str, str], TopicUse] = {}
     for use in _uses(snapshot, topic):

@@ -28,8 +28,8 @@ UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpoc
 DECIDED: Mapping[str, str] = {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
 """State in which the end of a transaction is decided, but markers have yet to be written -> that end."""
 MARKERS_MS = 60_000
-"""Maximum milliseconds from a transaction's timeout until its end is decided and its markers are written. Coordinators
-check for timeouts every ten seconds, and write markers immediately.
+"""Maximum milliseconds from a transaction's timeout until its end is decided and its markers are written:
+coordinators check for timeouts every ten seconds, and write markers immediately.
 """
 NAMED_PLACES = 3
 
@@ -132,7 +132,9 @@ class Transactions(Struct, frozen=True, dict=True):
     failures: Mapping[Place, Failure] = field(default_factory=dict)
     """(topic, partition) -> the failure to read it."""
     gaps: tuple[Failure, ...] = ()
-    """The reasons why a coordinator may have a transaction that `transactions` lacks; empty if all are visible."""
+    """The reasons why a coordinator may have a transaction that `transactions` lacks; empty if all transactions are
+    visible.
+    """
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
     """The highest transaction.max.timeout.ms of the brokers; Kafka's default if it was not read."""
     at_ms: int = 0
@@ -249,10 +251,12 @@ KEPT_FIRST = "copy its records first: its producer takes them as written, and an
 
 
 def was_committed(producer: Producer, known: Transaction) -> bool:
-    """Return whether a producer's open transaction in a partition is the one that its coordinator has as committed.
+    """Return whether a producer's open transaction in a partition is the transaction that its coordinator has as
+    committed. This occurs because a coordinator skips the marker of a partition that has no leader at that time
+    (TransactionMarkerChannelManager).
 
-    A coordinator skips the marker of a partition that has no leader at that time (TransactionMarkerChannelManager). The
-    producer's last record may have a timestamp up to `MARKERS_MS` before the transaction's start, since clocks differ.
+    The producer's last record may have a timestamp that is at most `MARKERS_MS` before the transaction's start, since
+    clocks differ.
     """
     return known.state == "CompleteCommit" and 0 <= known.start_ms <= producer.last_timestamp + MARKERS_MS
 
@@ -294,8 +298,8 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
 
 
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
-    """Return the verdict on a transaction for which the coordinator still lists the partition: the coordinator will
-    end it there with a marker.
+    """Return the verdict on a transaction for which the coordinator still lists the partition, so that the
+    coordinator will end the transaction there with a marker.
     """
     lasted = seen.at_ms - known.start_ms
     limit = _limit(known, seen)

@@ -21,8 +21,8 @@ def differ(key: str, one: str | None, other: str | None) -> bool:
 
 
 def as_it_counts(key: str, text: str) -> str:
-    """Return the form of a value in which equal texts mean equal values: for a list that brokers read as a set, each
-    item once, sorted and without blanks; for another key the text itself.
+    """Return a value in a form in which values that brokers treat alike are equal texts. For a list that brokers
+    read as a set, the form has each item once, sorted and without blanks; for another key it is the text itself.
     """
     if key not in UNORDERED or not text.strip():
         return text

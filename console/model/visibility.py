@@ -11,7 +11,7 @@ from console.model.snapshot import Snapshot
 NOT_VISIBLE = "NOT_VISIBLE"
 """The name of the failure for an empty list whose entities the principal may not be allowed to see."""
 _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
-"""The operations on the cluster, one of which suffices for brokers to list all groups."""
+"""Operations on the cluster: brokers list all groups to a principal that may do one of them."""
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:

@@ -29,7 +29,7 @@ MOST_EXPANDED = 100_000
 SECOND_DOCUMENT = "a second document begins here: one file is one document"
 MERGE = "<<"
 Path = tuple[str | int, ...]
-"""The path of a value: the keys and indexes that lead to it."""
+"""The path of a value: the keys and indexes that lead to the value from the root."""
 _NULLS = ("", "~", "null", "Null", "NULL")
 _FLOAT = "tag:yaml.org,2002:float"
 _INT = "tag:yaml.org,2002:int"
@@ -325,7 +325,7 @@ class Node:
         return {key: Node(self.document, (*self.path, key), value) for key, value in self.data.items()}
 
     def unknown(self, legal: Collection[str]) -> list[FileProblem]:
-        """Return an error for each key of a mapping that is not legal."""
+        """Return an error for each key of the mapping that is not in `legal`."""
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:

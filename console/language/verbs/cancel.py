@@ -1,4 +1,4 @@
-"""``cancel``: ends the moves of a topic's partitions, which keep their former replicas."""
+"""``cancel``: ends the moves of a topic's partitions; each partition keeps the replicas that it had before."""
 
 from __future__ import annotations
 

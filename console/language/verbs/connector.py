@@ -1,5 +1,5 @@
-"""``pause``, ``resume``, ``stop`` and ``restart``: change the state of connectors. This module also has the statements
-about connectors of the verbs ``create``, ``delete`` and ``reset``.
+"""``pause``, ``resume``, ``stop`` and ``restart``: change the state of connectors. This module also has those
+statements of the verbs ``create``, ``delete`` and ``reset`` that are about connectors.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ OWN_KEYS = {
 }
 REPLICATION_MAX = 2**15 - 1
 MOST_MARKS = 4
-"""Maximum number of dots and underscores in a new topic's name for which kac reads all names that would collide with
-it, at most 15. If the name has more, only the name itself is read.
+"""If a new topic's name has at most this many dots and underscores, kac reads all names that would collide with it,
+at most 15. If it has more, kac reads only the name itself.
 """
 
 

@@ -31,7 +31,9 @@ class Delete(statements.EditStatement, frozen=True):
 
 
 class DeleteTopics(statements.EditStatement, frozen=True):
-    """The statement ``delete topic GLOB``: all topics that match, except those that brokers keep for themselves."""
+    """The statement ``delete topic GLOB``: all topics that match, except those in which Kafka keeps records of its
+    own (`is_spared`).
+    """
 
     glob: statements.Glob
 
@@ -175,7 +177,7 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
-    """Yield an edit for each partition, which deletes the records before an offset. A time in the statement becomes
+    """Yield for each partition an edit that deletes the records before an offset. A time in the statement becomes
     the offset of the first record that is not older, or the end offset if all records are older. Raises
     CommandError: the offset for the time was not read.
     """

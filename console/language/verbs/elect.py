@@ -15,8 +15,8 @@ from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
 class Elect(statements.EditStatement, frozen=True):
-    """The statement ``elect``. `broker`, `topic` and `partition` limit the elections to a broker's, a topic's or one
-    partition's; None for no such limit. An unclean election always names a partition.
+    """The statement ``elect``. `broker`, `topic` and `partition` limit the elections to those of a broker, a topic
+    or one partition; None for no such limit. An unclean election always names a partition.
     """
 
     unclean: bool = False

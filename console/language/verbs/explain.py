@@ -29,8 +29,8 @@ class Explain(QueryStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> Explain:
-    """Read ``PRINCIPAL OPERATIONS on RESOURCE [from HOST]``, in the words of `access`, but with exactly one resource.
-    Raises ParseError.
+    """Read ``PRINCIPAL OPERATIONS on RESOURCE [from HOST]``, as the verbs ``allow`` and ``deny`` do, but with
+    exactly one resource. Raises ParseError.
     """
     who = principal(reader, existing=True)
     what, word = operations(reader, existing=False)

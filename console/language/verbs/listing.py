@@ -25,7 +25,9 @@ GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
 and topics."""
 
 SINGLY = 100
-"""Maximum number of names that are read by name; for more names, all entities of the kind are read."""
+"""Maximum number of entities that are read by their names; if a statement names more, all entities of the kind are
+read.
+"""
 
 
 class List(statements.QueryStatement, frozen=True):
@@ -98,8 +100,8 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
 
 
 def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
-    """Return the need for the lag of groups whose names match. An estimate of the lag as a time, which reads records'
-    timestamps, is needed only for a filter on it.
+    """Return the need for the lag of groups whose names match. The lag is also estimated as a time, which reads
+    records' timestamps, but only if a filter compares this time.
     """
     times = asks_for(statement, LAG_SECONDS)
     return whole_parts(Part.GROUPS) | Needs(lags_of=frozenset({groups}), lag_times=times)

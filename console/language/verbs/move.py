@@ -43,11 +43,11 @@ class MoveToDir(statements.EditStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginOperation:
-    """Read ``topic NAME partition N to ID,ID,… [resize]``, or ``… broker ID to dir PATH``, or either for a whole topic.
-    Raises ParseError.
+    """Read ``topic NAME partition N to ID,ID,… [resize]`` or ``topic NAME partition N broker ID to dir PATH``; without
+    ``partition N``, the move of the whole topic. Raises ParseError.
 
-    The move of one replica into a directory is an edit; with a throttle, which is removed at its end, it is an
-    operation.
+    The move of one replica into a directory is an edit. With a throttle it is an operation, because the throttle has to
+    be removed at the end.
     """
     name = topic_name(reader)
     # Only the console's command bar can begin an operation.

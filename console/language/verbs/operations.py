@@ -52,8 +52,8 @@ def _replication(reader: Reader) -> operation_words.BeginOperation:
 
 
 def _back(reader: Reader) -> operation_words.BeginOperation:
-    """Read the number of the operation to reverse. Its former replicas are in the journal, not in the statement. Raises
-    ParseError.
+    """Read the number of the operation to reverse. The replicas before that operation are in the journal, not in the
+    statement. Raises ParseError.
     """
     expected = Expected(What.ARGUMENT, "the number of an OPERATION")
     return operation_words.begun(reader, goals.Restore(need_number(reader, expected, NUMBER_MAX)))

@@ -202,8 +202,8 @@ def _copy_text(statement: CopyRecords) -> str:
 
 
 def _slots(statement: Produce) -> tuple[statements.SecretSlot, ...]:
-    """Return slots for the key and the value if they are in a file or asked from the operator: they are read like
-    secrets.
+    """Return slots for the key and the value, if they are in a file or the operator has to enter them: they are read
+    like secrets.
     """
     parts = ((KEY, statement.key), (VALUE, statement.value))
     return tuple(
@@ -307,8 +307,8 @@ def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
 
 
 def _of_edit(edit: WriteRecords) -> Produce:
-    """Return a statement for an edit that writes records. It asks the operator for the records, because the text of a
-    statement must not contain them.
+    """Return a statement for an edit that writes records. The statement asks the operator for the records, because
+    its text must not contain them.
     """
     return Produce(statements.Name(edit.topic), edit.partition, value=statements.Asked())
 
@@ -328,8 +328,8 @@ def again(record: Record) -> Produce:
         record: the record as it is shown: a part that a schema decoded is JSON.
 
     Raises:
-        NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode; a header is null,
-            or both key and value are.
+        NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode; a header is null;
+            or both key and value are null.
     """
     key, key_schema = _typed(record.key, record.key_encoding, KEY)
     value, value_schema = _typed(record.value, record.value_encoding, VALUE)

@@ -28,8 +28,8 @@ FORMS = ("text", "json", "hex")
 """The forms in which contents can be shown; without one of them, kac chooses the form by the contents."""
 
 MOST_SHOWN = 10_000
-"""Default maximum number of records that a screen or a table shows of a search with a condition or an end; the operator
-can continue the search.
+"""Default maximum number of records for a screen or a table, for a search that has a condition or an end, or that is
+for the newest record of each key (`Records.most`). The operator can continue the search.
 """
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Any time, for checking the form of relative times; they are resolved when the statement runs."""

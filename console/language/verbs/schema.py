@@ -100,8 +100,8 @@ def _text(statement: Register) -> str:
 
 
 def _slots(statement: Register) -> tuple[statements.SecretSlot, ...]:
-    """Return a slot for the file with the schema, which is read like a file with a secret, with the same limits; empty
-    if the statement has the text.
+    """Return a slot for the file with the schema, which is read like a file with a secret, with the same limits.
+    Return none if the statement has the text.
     """
     if isinstance(statement.source, str):
         return ()

@@ -114,8 +114,9 @@ def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
 
 
 def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
-    """Yield the edit, with the directory and the endpoint that the statement names, else with those that the cluster
-    reports for the controller. If the cluster reports none either, the edit has no directory or no endpoint.
+    """Yield the edit with the directory and the endpoint that the statement names, else with those that the cluster
+    reports for the controller. The edit has no directory, or no endpoint, if neither the statement nor the
+    cluster names one.
     """
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
