@@ -152,15 +152,16 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Poll at an interval until `stop` is set. While the lake can't be written, keep the last `KEPT_POLLS` (12) polls
-    of each cluster, and deliver them with the next poll.
+    """Poll at an interval until `stop` is set. While the lake can't be written, or another process delivers, keep the
+    last `KEPT_POLLS` (12) polls of each cluster, and deliver them with the next poll. Raises LakeError: another
+    problem of the lake.
 
     Args:
         contexts, names: functions that are called for each poll, so that changes of the configuration take effect; see
-            `collect`.
+        `collect`.
         every: the interval in seconds.
-        told: called with the report of each poll; if the lake could not be written, it has this error for every
-            cluster.
+        told: called with the report of each poll; if the poll could not be delivered, the report has this error for
+            every cluster.
     """
     waiting: list[PollResult] = []
     states = LastStates(lake)
@@ -734,7 +735,7 @@ class LastStates:
         return {}
 
     def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
-        """Write the owner and new state of each cluster that was just polled into the lake. Raises OSError,
+        """Write into the lake, for each cluster that was just polled, its owner and its new state. Raises OSError,
         LakeError.
         """
         for cluster_id, (_, state) in states.items():

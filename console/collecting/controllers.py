@@ -62,8 +62,8 @@ class ControllerLogs(RecordSource):
         return {**super().__getstate__(), "_open": {}}
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset after the last completed transaction of each log. A log keeps its former offset if its
-        new records are all empty and came within `IDLE_SECONDS` (300) seconds after the last new data. Raises
+        """Return the offset after the last completed transaction of each log. A log keeps its offset in `start` if
+        its new records are all empty and came within `IDLE_SECONDS` (300) seconds after the last new data. Raises
         UnreadableInput: a cluster's controllers can't be read.
         """
         now = dict(start)
@@ -154,9 +154,9 @@ async def _closed(link: Link, log: ControllerLog) -> None:
 async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
     """Fetch a log from the offset `start` on, and return the plan to read it.
 
-    The plan ends at `end` or at the committed offset, and has at most about `_PART_BYTES`. If a transaction is
-    unfinished there, it is fetched further, up to `_MOST_BYTES`. If the controller answers with a snapshot, the whole
-    snapshot is planned, whatever `end` is.
+    The plan ends at `end` or at the committed offset, and has at most about `_PART_BYTES`. If all of these bytes belong
+    to an unfinished transaction, more are fetched, at most `_MOST_BYTES` in total. If the controller answers with a
+    snapshot, the whole snapshot is planned, whatever `end` is.
     """
     found = await log.read(start)
     fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)

@@ -58,7 +58,7 @@ def cluster_id_of(name: str) -> str:
 
 
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
-    """Create the demo's lake with a day of records that ends at `end`; a former demo at this place is deleted.
+    """Create the demo's lake with a day of records that ends at `end`; an earlier demo at this place is deleted.
 
     Args:
         where: the path of the lake.
@@ -90,8 +90,8 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
 
 
 def new_lake(where: str) -> Lake:
-    """Create an empty lake; delete a former demo at this place. Raises LakeError if another lake is there, or a demo
-    with further clusters.
+    """Create an empty lake; delete an earlier demo at this place. Raises LakeError if another lake is there, or a
+    demo with further clusters.
     """
     with suppress(NoLake):
         former = Lake.open(where)

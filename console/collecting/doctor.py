@@ -186,8 +186,9 @@ def _lake(where: str) -> Iterator[Check]:
 
 
 def _gone(lake: Lake) -> Iterator[Check]:
-    """Yield a check that lists, by file and cluster, the parts of request logs that were deleted before kac read them;
-    no check if there are none.
+    """Yield a check that lists the files of brokers' logs, each with its cluster, of which kac lost parts because
+    they were deleted before it read them; at most `MOST_FILES` files, those with the most lost parts. No check if
+    no part was lost.
     """
     lost: Counter[tuple[str, str]] = Counter()
     # Ignore a missing DuckDB and damaged files: other checks report them.

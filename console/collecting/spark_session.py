@@ -220,8 +220,9 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Yield Spark's log, opened to append and readable only by its owner (0600). If it has more than `MOST_LOG` bytes,
-    it is first renamed, in place of the former log. Raises NoSpark: the log can't be written.
+    """Yield Spark's log, opened to append and readable only by its owner (0600). If it has more than `MOST_LOG`
+    bytes, it is first renamed, and replaces the log that was renamed before. Raises NoSpark: the log can't be
+    written.
     """
     path = spark_log(environ)
     try:

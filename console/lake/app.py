@@ -45,8 +45,8 @@ from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 
 MANY = 20_000
-"""Number of rows in a batch above which Spark compiles its query plans; for fewer rows the compilation takes longer
-than the interpretation saves.
+"""Number of rows in a batch above which Spark compiles its query plans; for fewer rows the compilation would take
+longer than it saves.
 """
 _AGAIN = 10.0
 """Seconds between the failure of a stream and its next start."""
@@ -228,9 +228,9 @@ class Application:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
-        """Append the rows of a source's batch to the source's bronze table, with a row for each range of records that
-        the topic deleted before they were read; add the counts to the report. Raises LakeError: see `_of_topic`;
-        UnreadableInput: see `_check`.
+        """Append the rows of a source's batch to the source's bronze table, with a row for each range of records
+        that the topic deleted before they were read; leave out rows of `journal` that the table already has. Add
+        the counts to the report. Raises LakeError: see `_of_topic`; UnreadableInput: see `_check`.
         """
         table = schema.TABLES[plans.SOURCES[name].table] if name in plans.SOURCES else schema.REQUEST
         counts = _COUNTS[table]
@@ -325,8 +325,9 @@ class Application:
         ) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
-        """Return whether the end offsets in bronze's commits belong to another topic than `now`: to one of the same
-        name that was deleted. False if one of the two identities is unknown.
+        """Return whether the end offsets in bronze's commits belong to a deleted topic of the same name, not to the
+        topic `now`. False if the identity of the topic in the commits, or `now`, is unknown, and the topic is not
+        known to have been created again.
         """
         noted = self._noted(name)[1]
         return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
@@ -361,7 +362,7 @@ class Application:
     ) -> list[lake_streams.Skipped]:
         """Return the ranges of offsets that a topic deleted before this batch could read them.
 
-        The ranges begin at the end offsets of the former batch or, for a new checkpoint, at the end offsets in bronze's
+        The ranges begin at the end offsets of the batch before or, for a new checkpoint, at the end offsets in bronze's
         commits; the result is empty if neither exists. If the topic was created again, the result also has a range of
         unknown length for each partition of the deleted topic, which may have had unread records.
         """

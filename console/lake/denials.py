@@ -17,8 +17,8 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 
 MOST = 200
 BEFORE = timedelta(days=7)
-"""Maximum time from a change to the first denial that it may have caused: a weekly job meets the change only up to a
-week later.
+"""Maximum time from a change to the first denial that it may have caused. It is a week because a job that runs once
+a week is denied for the first time at most a week after the change.
 """
 _SLACK = timedelta(seconds=2)
 """Maximum difference between the clocks of brokers and controllers."""
@@ -212,9 +212,9 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return change -> the maximum time by which the change may be earlier than its time in `history`, because only
-    a poll showed it: the time since the former poll, at most `BEFORE` (7 days), also if the former poll is
-    unknown. Only changes that a poll showed are in the result.
+    """Return the changes that only a poll showed, not the metadata log: change -> the maximum time by which it may
+    have been made before its time in `history`. This is the time since the poll before, but at most `BEFORE` (7
+    days); `BEFORE` also if the poll before is unknown.
     """
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)

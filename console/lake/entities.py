@@ -85,7 +85,7 @@ DEFAULT = "<default>"
 CLUSTER = "cluster"
 """The type of an entity that is a whole cluster."""
 UNOBSERVED = ":unobserved"
-"""The attribute of a cluster that is set during the time that neither a poll nor the metadata log covers."""
+"""An attribute of a cluster. Its rows are the time ranges that neither a poll nor the metadata log covers."""
 FIRST_POLL = ":first_look"
 """The attribute of the one row that a timeline shows in place of all values of a cluster's first poll."""
 POLL_SOURCES = ("snapshot", "kraft_snapshot")

@@ -167,7 +167,9 @@ class Entry(NamedTuple):
 
 
 LARGEST = 2 << 30
-"""Maximum size in bytes of a file that is read at once: twice the default of metadata.log.segment.bytes."""
+"""Maximum size in bytes of the content that one call of `Filesystem.read` returns: twice the default of
+metadata.log.segment.bytes.
+"""
 NO_FILE = frozenset({errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.EFBIG})
 """The numbers of the OSErrors by which `Filesystem.read` reports that no regular file is at the path."""
 
@@ -273,9 +275,10 @@ class Filesystem:
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """Yield the path of a file that only this user can read and that holds the access to the same files: another
-        process passes its content to `plans.borrowed`. Yield ``""`` for this machine's files. The file is deleted at
-        the end of the ``with`` block.
+        """Yield the path of a file with all that another process needs to reach the same files, such as a bucket's
+        address and keys; only this user can read it. The other process passes the file's content to
+        `plans.borrowed`. Yield ``""`` for this machine's files. The file is deleted at the end of the ``with``
+        block.
         """
         yield ""
 

@@ -1,10 +1,10 @@
-"""The update of the silver and gold tables from new bronze rows. A stream has the keys of new bronze rows; each of its
-batches finds their entities, and makes the rows of these entities again from all of their bronze rows, in executors'
-tasks, a bucket of entities at a time.
+"""The update of the silver and gold tables from new bronze rows. A stream (`new_keys`) has the keys of new bronze rows.
+Each batch of this stream finds the entities with these keys, and makes the rows of these entities again from all of
+their bronze rows. Executors' tasks do that, each for a bucket of entities.
 
 The rows of an entity follow from all bronze rows of that entity, and from a few facts about its cluster: the snapshots
 of its metadata log (`Epochs`), the time that the log covers (`Covered`), and the times of polls. If one of these facts
-changes for a time already processed, the whole cluster is made again. If the covered time only extends, just the
+changes for a time already processed, the whole cluster is made again. If the covered time only extends, just those
 entities are made again that changed in the newly covered time. Only rows that differ from the former ones are written,
 with a higher `made`. Usage follows from `history` and the requests, ten minutes of a cluster at a time; drift and
 policy violations follow from `history` and the operator's files.
@@ -105,7 +105,8 @@ class News(NamedTuple):
     entities: frozenset[Entity]
     """The entities with new rows."""
     ids: frozenset[tuple[str, str]]
-    """Cluster -> the id of a topic or ACL, as pairs: rows have only the id, and the entity's name has to be looked up.
+    """Pairs of a cluster and the id of a topic or ACL. The new rows have only this id, so the name of the entity has
+    to be looked up.
     """
     polls: Mapping[tuple[str, str], tuple[int, int]]
     """(Cluster, list of entity types as text) -> the time of the first new poll that read these types, in microseconds
@@ -161,7 +162,7 @@ class Touched(NamedTuple):
     whole: frozenset[str] = frozenset()
     """The clusters to make again as a whole."""
     entities: frozenset[Entity] = frozenset()
-    """The entities of other clusters."""
+    """The entities to make again in clusters that are not in `whole`."""
 
     def more(self, whole: Iterable[str] = (), entities: Iterable[Entity] = ()) -> Touched:
         """Return a copy with these clusters and entities added; whole clusters include their entities."""
@@ -182,7 +183,9 @@ class PollTimes(NamedTuple):
     before: int | None
     """The time of the last poll before the new polls; None if there was no earlier poll."""
     sure: int | None
-    """The time of the last poll within the time that the metadata log covered before this batch; None if no poll is."""
+    """The time of the last poll within the time that the metadata log covered before this batch; None if there is no
+    such poll.
+    """
     after: int
     """The number of polls since the first new poll, including polls that were known before."""
     new: int
@@ -194,8 +197,8 @@ class PollTimes(NamedTuple):
 
 
 def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTimes]) -> int | None:
-    """Return the time, in microseconds since 1970, from which the rows made of a cluster's events may change; None if
-    none may change. Raises `All` if rows of any time may.
+    """Return the time, in microseconds since 1970, from which a batch may change the rows that are made of a cluster's
+    events; None if it can't change any. Raises `All` if it may change rows of any time.
 
     If the log does not cover a change, the first poll after the change shows it. A poll counts as sure if the log
     covers its time. So a new poll affects the changes since the poll before it, and a log that extends affects the
@@ -203,7 +206,7 @@ def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTim
 
     Args:
         former, now: the time that the log covered before this batch, and the time that it covers now; None without a
-            log.
+        log.
         polls: the polls of the cluster.
     """
     of_polls = list(polls)
@@ -473,8 +476,8 @@ _SINCE = pa.schema([("cluster_id", pa.string()), ("since", pa.int64())])
 
 
 def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `change_event`, and returns those that differ from the former
-    rows.
+    """Return the function that makes the rows of `change_event` for a group again, and returns those that differ
+    from the rows in the table.
     """
     mine = {each: epochs[each] for each in touched.clusters if each in epochs}
     wanted = frozenset(touched.entities)
@@ -489,8 +492,8 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
 
 def _made_history(covers: Mapping[str, Covered | None], touched: Touched, until: int) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that makes a group's rows of `history`, and returns those that differ from the former rows.
-    until: the time of the latest poll of any cluster.
+    """Return the function that makes the rows of `history` for a group again, and returns those that differ from the
+    rows in the table. until: the time of the latest poll of any cluster.
     """
     wanted = frozenset(touched.entities)
 
@@ -570,8 +573,9 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the time that the logs of the touched clusters cover by the rows just made. For whole clusters, this
-        time is read from the table again. For other clusters it can only grow, since a longer log revokes no change.
+        """Extend the covered time of the touched clusters' logs by the changes that were just made into rows. The
+        covered time of whole clusters is read from the table again. For other clusters it can only grow, since a
+        longer log revokes no change.
 
         Args:
             seen: the `SEEN` aggregates of the appended rows; None to read them from the table.
@@ -645,16 +649,18 @@ _LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"
 _TOLD = f"CASE WHEN source NOT IN {LOG} THEN unix_micros(event_ts) END"
 _ENDS = {"first": f"min({_LOGGED})", "last": f"max({_LOGGED})", "told": f"max({_TOLD})"}
 SEEN = {"rows": "count(source)", "of_snapshots": "count_if(source = 'kraft_snapshot')", **_ENDS}
-"""Aggregates, as SQL, of the changes of one cluster, which determine the time that its log covers: the number of
-changes, the number from snapshots, and the times in `_ENDS`.
+"""Aggregates, as SQL, over the changes of one cluster: the number of changes, the number of those from snapshots,
+and the times in `_ENDS`. The time that the cluster's log covers follows from them.
 """
 _BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound", pa.int64())])
 
 
 def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
-    """Return rows of (cluster, time, uncertainty, first, last, told). time, uncertainty: those of the log's snapshot
-    that reports the changes, in microseconds since 1970 and in milliseconds; None for changes from other sources.
-    first, last, told: the values of `_ENDS`.
+    """Return rows of (cluster, time, uncertainty, first, last, told): a row for each snapshot of a cluster's log
+    that reports changes, and one for all changes from other sources. time, uncertainty: those of the snapshot, in
+    microseconds since 1970 and in milliseconds; None in the row for other sources. first, last, told: the values
+    of `_ENDS`: the times of the first and the last change from the log, and of the last change from any other
+    source.
     """
     of_snapshot = F.col("source") == "kraft_snapshot"
     marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
@@ -685,11 +691,12 @@ _PARTS = pa.schema([("cluster_id", pa.string()), ("part", pa.int64())])
 def make_usage(
     tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: lake_tables.Batch
 ) -> None:
-    """Make the rows of `quota_usage` for these hours, and for all hours of whole clusters, whose limits changed; then
-    the rows of `quota_suggestion` from all minutes of these clusters.
+    """Make the rows of `quota_usage` for these hours, and for all hours of the clusters in `whole`; then the rows of
+    `quota_suggestion` from all minutes of all these clusters.
 
     Args:
         hours: pairs of a cluster and an hour, in hours since 1970.
+        whole: the clusters whose limits changed.
     """
     parts = _parts_of(hours, whole)
     clusters = whole | {cluster for cluster, _ in parts}
@@ -733,8 +740,9 @@ def make_usage(
 
 
 def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the parts of ten minutes within these hours, and within the hour after each of them, as pairs of a cluster
-    and the part's number since 1970. Parts of whole clusters are left out, because these are made as a whole.
+    """Return the parts of ten minutes within these hours, and within the hour after each of them, because a rate there
+    may include the end of the hour before. A part is a pair of a cluster and the part's number since 1970. Parts of
+    whole clusters are left out, because these clusters are made as a whole.
 
     Args:
         hours: pairs of a cluster and an hour, in hours since 1970.

@@ -60,8 +60,8 @@ class Controllers(_Input, frozen=True):
 
 
 class RequestTopic(_Input, frozen=True):
-    """A topic that request logs are shipped to: a line in each record, whose key is the id of the broker that
-    wrote it.
+    """A topic that request logs are shipped to. Each record has one line; the record's key is the id of the broker
+    that wrote the line.
     """
 
     topic: str

@@ -29,7 +29,7 @@ from console.safe_files import open_plain
 
 
 class Setting(NamedTuple):
-    """An attribute that an edit changes. `old_source` is the source of the former value, such as
+    """An attribute that an edit changes. `old_source` is the source of the value before the edit, such as
     ``DYNAMIC_TOPIC_CONFIG``; None if it is unknown or if there was no value.
     """
 
@@ -41,7 +41,7 @@ class Setting(NamedTuple):
     value: str | None = None
     """The new value; None if empty or hidden."""
     old_value: str | None = None
-    """The former value; None if empty or hidden."""
+    """The value before the edit; None if empty or hidden."""
     old_source: str | None = None
     is_sensitive: bool = False
 
@@ -50,7 +50,9 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
     **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
 }
-"""Sources of config values that are set on the entity itself; a value in a broker's file counts as one."""
+"""Entity type -> Kafka's names of the sources of config values that are set on the entity itself. A value in a
+broker's file counts as set on the broker.
+"""
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:

@@ -188,9 +188,9 @@ def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int
     """Return the parts to read of bytes that were fetched from a controller.
 
     Args:
-        data: whole, committed batches up to the offset `end`, the first of which may begin before the offset `start`;
-            or a whole snapshot with the end offset `end`.
-        source: the listener's address, for messages and for the column `file`.
+        data: whole, committed batches up to the offset `end` (excluded), the first of which may begin before the offset
+            `start`; or a whole snapshot with the end offset `end`.
+        source: a name that replaces the path of a file, for messages and for the column `file`.
         start: the first offset to read.
         end: the offset after the last one.
     """
@@ -559,8 +559,8 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """Return the whole batches from a position on, up to `WINDOW` bytes; and the reason if the next batch is
-        damaged, else None.
+        """Return the whole batches from a position on, at most about `WINDOW` bytes of them; and the reason if the
+        next batch is damaged, else None.
         """
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
@@ -666,8 +666,8 @@ _SNAPSHOT_FOOTER = b"\0\4"
 
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
-    """Return the schema of every version of every record type of the newest known release, by number and version. The
-    schemas include those of all older releases.
+    """Return (number, version) -> the schema, for every version of every record type that the newest known release
+    or an older one has.
     """
     # Use pkgutil, as executors import this module from a zip. `tests/support/record_metadata_schemas.py` writes the
     # data.
@@ -810,8 +810,8 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Add the records between two byte positions to the rows. Names are short, since this loop runs for every
-        record.
+        """Add the records in the bytes of `d` from `p` to `end` (excluded) to the rows. A damaged record, and the
+        rest of a damaged batch, becomes one row without content.
         """
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta

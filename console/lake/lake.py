@@ -79,7 +79,9 @@ class Report:
 
     @property
     def seconds(self) -> float | None:
-        """The duration of the run in seconds, so far if it still runs; None before the first report."""
+        """The duration of the run in seconds, for a run in progress until the last save of the report; None before
+        the first save.
+        """
         return None if self.ended is None else (self.ended - self.started).total_seconds()
 
     @property
@@ -285,7 +287,7 @@ class Lake:
         return key
 
     def put_run(self, run_id: str, about: Mapping[str, Any]) -> None:
-        """Write the report of a run, in place of the run's former report; keep only the newest `KEPT_RUNS` reports."""
+        """Write the report of a run, or replace its earlier report; keep only the newest `KEPT_RUNS` reports."""
         self.files.replace(self.path(f"runs/{run_id}.json"), json_text(about).encode() + b"\n")
         for name in self._run_names()[KEPT_RUNS:]:
             self.files.remove(self.path(f"runs/{name}"))

@@ -1,5 +1,6 @@
-"""The folder `landing/` of a lake: hosts deliver files into it without Spark, each written whole, and the streams read
-them. Files of other users, links and other kinds of files are refused: others may write to that folder.
+"""The folder `landing/` of a lake: hosts deliver files into it without Spark, each written whole, and the streams
+read them. Files that belong to other users, links, and everything that is not a regular file are refused, since
+other users may be able to write to that folder.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class Source(ABC):
 
     @property
     def _lent(self) -> bytes:
-        """The content of the file with the present access to the lake's bucket, which each task gets, since keys
-        expire; empty for a lake in a folder.
+        """The content of the file that `Filesystem.lent` yielded (`Settings.store_file`), for the tasks. It is read
+        again at each use, because the keys in it expire. Empty for a lake in a folder.
         """
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 

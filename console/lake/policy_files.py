@@ -31,7 +31,7 @@ class Names:
 
     @property
     def pattern(self) -> str:
-        """A regular expression of a whole name, for both Python and Java."""
+        """A regular expression for both Python and Java that matches whole names, not parts of them."""
         left_out = f"(?!(?:{_any_of(self.but)})$)" if self.but else ""
         return f"^{left_out}(?:{_any_of(self.globs)})$"
 
@@ -46,7 +46,9 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """The conditions that a value must meet, all of them. None, () and False mean that there is no such condition."""
+    """The conditions that a value must meet, all of them. There is no condition where an attribute is None or (), or
+    where `set_on_one` is False.
+    """
 
     at_least: float | None = None
     """The lower limit of a number."""

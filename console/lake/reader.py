@@ -194,8 +194,9 @@ class Rows(NamedTuple):
 
 
 def holding(table: schema.Table, part: Part, files: Sequence[str]) -> Rows:
-    """Return the valid rows of these files as a subquery: among rows that are equal in `Table.newest`, only those with
-    the highest `made`, without tombstones (rows that report that nothing replaces the former rows).
+    """Return the valid rows of these files as a subquery: among rows that are equal in `Table.newest`, only those
+    with the highest `made`. Tombstones (rows which only report that earlier rows are no longer valid) are left
+    out.
     """
     where = part.where(table)
     parameters = [list(files), *where.parameters]
@@ -615,7 +616,7 @@ class Wanted:
     principal: str | None = None
     """A principal, with or without `User:`; a change matches if the principal is one of its possible authors."""
     text: str = ""
-    """Words that must all occur in a row, in any case."""
+    """Words that must all occur in a row; upper and lower case are equal."""
 
     @property
     def narrows(self) -> bool:
@@ -624,7 +625,7 @@ class Wanted:
 
 
 def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
-    """Return an entity, and the ACLs on its name if its type can have ACLs."""
+    """Return an entity and, for a topic or a group, also the entity of the literal ACLs on its name."""
     if type_ not in ("topic", "group"):
         return ((type_, key),)
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))

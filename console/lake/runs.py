@@ -202,7 +202,7 @@ class Plan:
     every: float = 1.0
     """The interval in seconds between two batches of a stream that runs continuously."""
     keep_days: float | None = None
-    """The number of days for which rows are kept that no history is made from; None to keep them for ever."""
+    """The number of days for which rows that no history is made from are kept; None to keep them for ever."""
     topics: tuple[Topic, ...] = ()
     """The topics with request logs."""
     login: str = field(default="", repr=False)
@@ -311,8 +311,8 @@ def ended(report: Report) -> Report:
 
 
 def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None:
-    """Add the rows and bytes in the run's commits of Delta to the report. counted: table -> the version up to which
-    they were added; it is updated.
+    """Add the rows and bytes in the run's commits of Delta to the report. counted: table -> the newest version that
+    is already in the report; it is updated.
     """
     for table, before in counted.items():
         counted[table] = max(before, lake.version(table))
@@ -346,7 +346,7 @@ _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too lar
 
 def message_of(wrong: BaseException) -> str | None:
     """Return the lake's own message of an error, also if it was raised within Spark, or a message about a full disk;
-    None for any other error of Spark.
+    None for any other error.
     """
     text = str(wrong)
     if isinstance(wrong, LakeError | SparkFailed):

@@ -287,8 +287,8 @@ class S3Files(files.Filesystem):
         it still has the expected tag, so that the store refuses one of two concurrent writers. Raises StoreError.
 
         The holder renews the lease every 10 s (`renewed_every`). Another run takes over a lease that was not renewed
-        for 60 s (`dead_after`) by the store's own clock. If the former holder only paused and continues then, the store
-        refuses its commits, which are also conditional.
+        for 60 s (`dead_after`) by the store's own clock. If the earlier holder had only paused and then continues, the
+        store refuses its commits, because they are also conditional.
         """
         former, ended = self._take(path, holder), threading.Event()
         renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
@@ -303,8 +303,8 @@ class S3Files(files.Filesystem):
                     self._put_if(path, b"", lease.tag)
 
     def _take(self, path: str, holder: files.Holder) -> files.Holder | None:
-        """Take the lease. Return the holder of the expired lease that it replaces; None if the lease was free or named
-        no holder.
+        """Take the lease. Return the holder of the lease that it replaces, because that lease has expired or its holder
+        on this host is dead; None if the lease was free or named no holder.
 
         Raises:
             LakeBusy: another run holds the lease.

@@ -94,8 +94,8 @@ class Table:
 
     @property
     def there(self) -> str:
-        """The name of the column that is null in a tombstone: a row that reports that no row replaces the
-        former ones.
+        """The name of the column that is null in a tombstone: a row which only reports that earlier rows of its key
+        are no longer valid.
         """
         return next(column.name for column in self.columns if column.name not in self.newest)
 
@@ -122,7 +122,7 @@ ATTR = Column(
 
 
 def unless_several(of: Column) -> Column:
-    """Return a copy of the column that is nullable: it is null in rows about several entities or attributes."""
+    """Return a nullable copy of a column: it is null in rows about several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several of them.")
 
 

@@ -263,8 +263,8 @@ MANY_FILES = 100
 nothing.
 """
 KEPT_HOURS = 7 * 24
-"""Hours for which files that a version does not need any more are kept for readers of older versions: Delta's own
-minimum.
+"""Hours for which files that the newest version of a table does not need are kept, for readers of older versions.
+This is Delta's own minimum.
 """
 MOST_SNAPSHOTS = 1_000_000
 
@@ -275,7 +275,7 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
 
     Args:
         files: name of a table -> number of files.
-        keep_days: the number of days for which rows are kept that no history is made from; None to keep them for ever.
+        keep_days: the number of days for which rows that no history is made from are kept; None to keep them for ever.
     """
     spark = tables.spark
     if keep_days is not None:
@@ -293,7 +293,7 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
 
 
 def _forget(tables: Tables, before: datetime) -> None:
-    """Delete the rows of days before `before` that no history is made from."""
+    """Delete the rows of bronze that no history is made from, if they are of a day before `before`."""
     day = f"in_day < '{before:%Y-%m-%d}'"
     tables.delete(lake_schema.REQUEST, f"{day} AND alter IS NULL")
     tables.delete(lake_schema.AUTHORIZATION, day)

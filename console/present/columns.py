@@ -67,8 +67,8 @@ def on_screen(width: int | tuple[int, int | None] | None = None, label: str = ""
     """Return the fields of a column on the screen. Its id, and by default its label, is the name of the column.
 
     Args:
-        width: in cells; None for as wide as its texts; two numbers for that within a minimum and a maximum, where None
-            as the maximum is no limit.
+        width: in cells; None for as wide as its texts; two numbers for as wide as its texts, but not below the first
+            number and not above the second (None: no maximum).
         label: the header; ``""`` for the name.
         more: the other fields of the widget's column.
     """
@@ -94,11 +94,15 @@ class Column(NamedTuple, Generic[R]):
     key: str = ""
     """The key in JSON; ``""`` for the name of the column."""
     title: str | None = None
-    """The header in `list`, where numbers are aligned right; None for the header on the screen, or else the name."""
+    """The header in `list`, where numbers are aligned right; None for the header on the screen or, if there is none,
+    the name.
+    """
     cell: Callable[[R], Cell] | None = None
-    """Returns the cell on the screen, with invisible characters escaped; None to show `text`, or else the value."""
+    """Returns the cell on the screen, with invisible characters escaped; None to show `text` or, if that is None
+    too, the value.
+    """
     text: Callable[[R], str] | None = None
-    """Returns the text in `list`; None to print `cell`, or else the value."""
+    """Returns the text in `list`; None to print `cell` or, if that is None too, the value."""
     layout: ScreenColumn | None = None
     """The fields of the column on the screen; None if it is not on the screen."""
     order: Callable[[R], Any] | None = None

@@ -114,12 +114,16 @@ class ConnectorRow(NamedTuple):
 
     @property
     def behind(self) -> Behind:
-        """The longest time for which a next record has waited for the sink's consumer group."""
+        """The time for which the next record of a partition has waited for the sink's consumer group: the longest of
+        all its partitions.
+        """
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def cause(self) -> str:
-        """The root cause of the connector's failure, or else of the first failed task; ``""`` if nothing failed."""
+        """The root cause of the connector's failure or, if only tasks have failed, of the first failed task; ``""``
+        if nothing failed.
+        """
         traces = (self.connector.trace, *(task.trace for task in self.connector.tasks_in(connect.FAILED)))
         return next(filter(None, map(connect.cause_line, traces)), "")
 
@@ -137,8 +141,8 @@ def connector_resources(snapshot: Snapshot) -> Iterator[ConfigResource]:
 
 
 def connector_rows(snapshot: Snapshot) -> Iterator[ConnectorRow]:
-    """Yield the connectors that were read, by name. Those of a Connect cluster that did not answer have their last
-    known state.
+    """Yield the connectors that were read, by Connect cluster and name. Those of a Connect cluster that did not
+    answer have their last known state.
     """
     failures = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
     for cluster in sorted(snapshot.connect.values(), key=lambda each: each.name):
@@ -490,7 +494,7 @@ class PluginRow(NamedTuple):
 
 
 def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:
-    """Yield the installed plugins: connectors first, then by Connect cluster, kind and class."""
+    """Yield the installed plugins, by Connect cluster; within a cluster connectors first, then by kind and class."""
     for name in sorted(snapshot.connect):
         cluster = snapshot.connect[name]
         configs = (snapshot.configs.get(connect.connector_resource(name, each)) for each in cluster.connectors)

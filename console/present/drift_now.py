@@ -25,8 +25,8 @@ _RANKS = {"high": 0, "medium": 1, "low": 2}
 
 
 def brokers_now(snapshot: Snapshot) -> list[Drifted]:
-    """Return the config keys whose values differ between brokers, the severest first. Only brokers whose configs were
-    read are compared.
+    """Return, for each broker, the config values that differ from the majority's, the severest first. Only brokers
+    whose configs were read are compared.
 
     Keys whose values naturally differ, such as the broker's id, are left out. A broker that does not override the key
     has the value None.

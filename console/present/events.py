@@ -335,5 +335,5 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     views=columns.OBJECT | columns.SCREEN,
 )
 """The fields of events in data. ``places`` has the places that are kept, ``count`` the number of all places. ``was``
-and ``became`` are null if there is no value, if places have different values, and if brokers hide the value.
+and ``became`` are null if there is no value, if places have different values, or if brokers hide the value.
 """

@@ -39,8 +39,8 @@ class Hit(NamedTuple):
     name: str
     """The name of the row, with invisible characters escaped."""
     shows: str = ""
-    """Another text of the row, with invisible characters escaped; the text that was found may be in neither of the
-    two.
+    """Another text of the row, with invisible characters escaped. The text that was found may be neither in `name`
+    nor in `shows`.
     """
 
 

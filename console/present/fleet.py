@@ -161,7 +161,9 @@ class FleetRow(NamedTuple):
 
     @property
     def began(self) -> datetime | None:
-        """The time at which the worst trouble began, UTC; None if it is unknown, or there is no trouble."""
+        """The time at which the worst trouble began, or since which the brokers have not answered, UTC; None if it
+        is unknown, or there is no trouble.
+        """
         # Ignore the last look: its counts stay visible, but its causes are those of a cluster that answered.
         if self.failure is not None:
             return self.since
@@ -170,8 +172,9 @@ class FleetRow(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The title of the worst cause, or the reason why there is no verdict; ``""`` if nothing is wrong. Untrusted
-        text.
+        """The title of the worst cause, with the number of further ones; else the reason why there is no verdict, or
+        the parts of the cluster that were not read. ``""`` if nothing is wrong, and before the first read.
+        Untrusted text.
         """
         if self.problem or self.asks:
             return self.problem or ASKS_TEXT

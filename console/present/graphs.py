@@ -71,7 +71,9 @@ class Axis(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A column of a time axis: the one that the cursor in time marks."""
+    """The marked column of a time axis, which the operator moves with keys (the cursor in time). The graphs show its
+    values instead of the newest.
+    """
 
     at: int
     """The time at which the column begins, Unix seconds."""
@@ -210,8 +212,8 @@ def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int
 
 
 def heights(graphs: Sequence[Graph], room: int) -> list[int]:
-    """Return the number of lines of each graph, at most `TALLEST`, so that all together take `room` lines; a flat
-    graph, and each graph if `room` is too small, has one line.
+    """Return the number of lines of each graph, at most `TALLEST`, so that all together take at most `room` lines. A
+    flat graph has one line; if `room` is too small, each graph has one line.
     """
     tall = [not each.is_flat for each in graphs]
     spare = max(0, room - len(graphs))
@@ -227,8 +229,8 @@ def heights(graphs: Sequence[Graph], room: int) -> list[int]:
 
 
 def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
-    """Return the line with the times of day. moment: the column that the cursor in time marks; None without a
-    cursor.
+    """Return the line with the times of day. moment: the number of the marked column (`Moment`); None if no column
+    is marked.
     """
     axis = chart.axis
     every = next((each for each in LABELS if each // axis.seconds >= LABEL_CELLS), LABELS[-1])
@@ -268,8 +270,8 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
     Args:
         rows: the number of lines.
         width: the width in cells.
-        moment: the column that the cursor in time marks, whose value is shown instead of the newest; None without a
-            cursor.
+        moment: the number of the marked column (`Moment`), whose value is shown instead of the newest; None if no
+            column is marked.
     """
     at = chart.axis.last if moment is None else moment
     value = graph.values.get(at)
@@ -302,7 +304,7 @@ def laid_out(
         width: the width in cells.
         more: the key that shows the graphs that were left out; a last line has it and their number. ``""`` for no such
             line.
-        cursor: the cursor in time, whose column's values are shown instead of the newest; None without a cursor.
+        cursor: the marked column, whose values are shown instead of the newest; None if no column is marked.
     """
     if room < 2:
         return []
@@ -330,8 +332,8 @@ def _room(width: int) -> int:
 
 
 def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None) -> Line:
-    """Return one line of a graph. row: its number, from the lowest; rows: the height of the graph; moment: the marked
-    column.
+    """Return one line of a graph. row: its number, from the lowest; rows: the height of the graph; moment: the
+    number of the marked column, None if no column is marked.
     """
 
     def sign(at: int) -> tuple[str, str]:
@@ -347,8 +349,8 @@ def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None)
 
 
 def _mark(chart: Chart, at: int, moment: int | None, trouble: str) -> tuple[str, str]:
-    """Return the character of a column in which no block is drawn: the cursor in time, the mark of a change, or a
-    blank. trouble: the character for a change that is trouble.
+    """Return the character of a column in which no block is drawn: the sign of the marked column, the mark of a
+    change, or a blank. trouble: the character for a change that is trouble.
     """
     is_trouble = at in chart.trouble
     if at == moment:

@@ -143,7 +143,9 @@ class GroupRow(NamedTuple):
 
     @property
     def behind(self) -> Behind:
-        """The longest time for which a next record has waited in any of the group's partitions."""
+        """The time for which the next record of a partition has waited for the group: the longest of all its
+        partitions.
+        """
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
@@ -242,8 +244,8 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of groups. On the screen, a dot marks a column that was not read yet. Trend, rate (records per second)
-and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest time for which a
-next record has waited in any partition; data report it as partial if it may be longer.
+and the seconds to catch up need two polls; a single command has one. lag_seconds: the time for which the next
+record of a partition has waited, the longest of all partitions; data report it as partial if it may be longer.
 """
 
 
@@ -400,10 +402,10 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
-"""The columns of the partitions that a group reads; offsets in records, rates in records per second. still: seconds for
-which the committed offset has not moved while records wait. lag_seconds: the time for which the next record has
-waited; lag_seconds_unknown: the reason why its timestamp does not show that. target: the client that should have the
-partition if another one has it.
+"""The columns of the partitions that a group reads; offsets in records, rates in records per second. still: seconds
+for which the committed offset has not moved while records wait. lag_seconds: the time for which the next record
+has waited; lag_seconds_unknown: the reason why that record's timestamp does not show the time. target: the client
+to which the target assignment gives the partition, if another client has it.
 """
 
 
@@ -657,7 +659,9 @@ def _assignor(group: cluster.Group) -> str:
 
 
 def _epochs(group: cluster.Group) -> Line:
-    """Return the group's epoch, and that of its target assignment if it is older; empty if the epoch is unknown."""
+    """Return the group's epoch, and the epoch of its target assignment if that is older than the group's; empty if
+    the group's epoch is unknown.
+    """
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

@@ -18,9 +18,10 @@ from widgets.cells import cell_width
 
 
 class Who(Struct, frozen=True):
-    """The texts of the header about the context: its name, whether it is read-only, the principal, and edits due to be
-    reverted (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); and whether the connection puts credentials or
-    data at risk (`ConnectionSettings.exposures`).
+    """The texts of the header about the context: its name, whether it is read-only, the principal, and whether the
+    connection puts credentials or data at risk (`ConnectionSettings.exposures`). due: the most important fact
+    about the journal: ``NO JOURNAL``; ``DUE 1``, edits that should have been reverted; ``op 7 running``; ``until
+    14:05``, when the next edit is to be reverted; else ``""``.
     """
 
     context: str

@@ -65,7 +65,7 @@ def sentences(lines: Iterable[Line], hang: int) -> list[str]:
     """Return lines that were wrapped for a screen as whole sentences; leave out empty lines and drawings.
 
     Args:
-        hang: number of blanks at the beginning from which on a line continues the line before.
+        hang: a line that begins with at least so many blanks continues the line before it.
     """
     found: list[str] = []
     for line in lines:
@@ -237,8 +237,8 @@ def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Map
 
 
 def as_told(before: Mapping[str, str], now: Mapping[str, str], changed: Collection[str]) -> dict[str, str]:
-    """Return the texts of a row as they were last printed: those of `now` in the columns `changed`, those of `before`
-    in others.
+    """Return the texts of a row as they were last printed: those of `now` in the columns `changed`, those of
+    `before` in all others. A text that `before` does not have, or has as unknown, is taken from `now`.
     """
     known = {name: before.get(name, UNKNOWN) for name in now}
     return {name: text if name in changed or known[name] == UNKNOWN else known[name] for name, text in now.items()}
@@ -258,7 +258,7 @@ class Course(NamedTuple):
     word: str
     """``rose``, ``fell``, ``steady`` or ``varied``."""
     since: int
-    """The index from which on the series rose or fell; for another trend, that of its first value."""
+    """The index from which on the series rose or fell; 0, the index of the first value, if it is steady or varied."""
     lowest: int
     """The index of the lowest value; of the last one if there are several."""
     highest: int
@@ -337,8 +337,8 @@ class Sentence(NamedTuple):
 
     def is_worth_telling(self, before: Sentence) -> bool:
         """Return whether the sentence differs enough from an earlier one that was printed: another trend, another
-        beginning of the trend, or a value that moved by a quarter (`LEAST_CHANGE`). A beginning that is now older
-        than the half hour counts as the same.
+        beginning of the trend, or a value that moved by more than a quarter (`LEAST_CHANGE`). It is no difference
+        if the earlier beginning is now out of the half hour.
         """
         pairs = zip(before.values, self.values, strict=True)
         has_moved = any(abs(is_ - was) > LEAST_CHANGE * max(abs(was), abs(is_)) for was, is_ in pairs)
@@ -379,14 +379,14 @@ _OF_ONE: Mapping[str, tuple[str, str]] = {
     "disk": ("used disk of {}", "share"),
 }
 CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the value up to which kac leaves the measure out. ``behind``: seconds, as between two commits of a healthy
-group.
+"""Measure -> the highest value that is usual: kac leaves out a measure that never exceeded it. ``behind``: seconds,
+as between two commits of a healthy group; ``throttled``: requests per minute.
 """
 
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
-    """Return measure -> a sentence about the last half hour of the cluster, in the order of `_OF_CLUSTER`, without the
-    measures that stayed within `CALM`.
+    """Return measure -> a sentence about the last half hour of the cluster, in the order of `_OF_CLUSTER`, without
+    the measures whose values never exceeded `CALM`.
     """
     samples = ((each.slot * half_hour.EVERY, each.values) for each in known.samples)
     series = grouped((measure, (at, value)) for at, values in samples for measure, value in values.items())

@@ -161,7 +161,7 @@ def _resource_columns(type_: EntityType) -> columns.Columns[ResourceRow]:
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
-    """Return the resources of a type whose configs were read, by name."""
+    """Return the resources of a type, by name: those whose configs were read."""
     found = sorted(resource for resource in snapshot.configs if resource.type == type_.number)
     return (ResourceRow(resource.name, snapshot.configs[resource]) for resource in found)
 

@@ -179,11 +179,11 @@ def pair_text(pair: reader.Pair | reader.ThrottledMinute) -> str:
 
 
 def usage_by_minute(minutes: Iterable[reader.ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
-    """Return the requests of the most throttled pairs of user and client id.
+    """Return the throttled requests of the pairs of user and client id that were throttled most.
 
     Returns:
-        Text of a pair -> number of a time slot -> requests per minute. The text has the highest percentage of the
-        quota, if it is known.
+        Text of a pair -> number of a time slot -> throttled requests per minute. The text has the highest percentage of
+        the quota, if it is known.
     """
     found: dict[str, dict[int, float]] = {}
     highest: dict[str, float] = {}

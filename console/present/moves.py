@@ -58,7 +58,9 @@ class MoveRow(NamedTuple):
     other row.
     """
     held: tuple[int, int] = (0, 0)
-    """The number of bytes that a partition's new replicas have, and the number that they lack, as of one poll."""
+    """The number of bytes that a partition's new replicas have, and the number that they lack, if only one poll
+    shows them (`running_rows`); else (0, 0), and `copies` has them.
+    """
 
     @property
     def still(self) -> tuple[int, ...]:
@@ -426,8 +428,8 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     columns.Column("holder", columns.OBJECT, _holder, "object"),
     views=columns.TOLD,
 )
-"""The columns of operations with their progress. For an operation that has ended, only the text counts all of its bytes
-as copied.
+"""The columns of operations with their progress. After its end, an operation's text has all of its bytes as copied;
+data have 0, as in `OperationRow.copied`.
 """
 
 

@@ -44,8 +44,8 @@ def source(code: codes.ConfigSource, broker: int | None = None) -> str:
 
 
 def named(name: str | None) -> str:
-    """Return the name in a quota entity: ``<default>`` for None, the default; quoted if it is a name that looks like
-    that.
+    """Return a name of a quota entity as text: ``<default>`` for None, which stands for the default; an entity that
+    is really called ``<default>`` is quoted.
     """
     if name is None:
         return DEFAULT

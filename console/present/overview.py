@@ -14,11 +14,11 @@ from console.present.columns import time_text
 from console.present.graphs import Chart, Graph, Mark, chart_of, seconds_for
 
 LEAST: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the value below which its graph is left out. ``behind``: seconds, since even a healthy group lags between
-two commits; ``throttled``: most clients are not throttled.
+"""Measure -> the value below which its graph is left out. ``behind``: seconds; even a healthy group lags between two
+commits. ``throttled``: requests per minute; most clients are not throttled.
 """
 GONE_AFTER = 30
-"""Number of samples without a value after which a disk counts as removed; a broker that restarts answers earlier."""
+"""Number of samples without a value after which a disk counts as removed: more than a broker needs to restart."""
 _ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
 _OTHERS = {
     "written": "written to {} more",
@@ -59,8 +59,8 @@ def own_chart(
     full_in: Mapping[int, float] = {},
     marks: Iterable[Mark] = (),
 ) -> Chart | None:
-    """Return the chart of one topic, group or broker; None if no measure has two samples, because one value shows no
-    trend.
+    """Return the chart of one topic, group or broker. None if no measure has two samples, because one value shows no
+    trend, or if fewer than eight columns fit.
 
     Args:
         samples: the samples, the earliest first.
@@ -69,7 +69,7 @@ def own_chart(
         width: the width in cells.
         readers: the groups that read the topic; one graph has the longest lag of any of them at each time.
         full_in: broker id -> seconds until its first disk is full.
-        marks: the changes; those after the newest sample are left out until the next one.
+        marks: the changes; a change after the newest sample is left out until the next sample.
     """
     found = dict(half_hour.own_values(samples, kind, name))
     behind: dict[int, float] = {}
@@ -96,8 +96,9 @@ def own_chart(
 
 
 def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart | None:
-    """Return the chart of the cluster as of the first sample in the newest column, so that it changes once per column;
-    None without samples.
+    """Return the chart of the cluster as of the first sample in the newest column (`settled`), so that it changes once
+    per column, or as of the newest sample if `Shown.is_exact`. None without samples, or if fewer than eight columns
+    fit.
 
     If there are many brokers, disks or groups, those with the highest values have their own graphs, and the others
     share one. Groups and disks that no longer exist, and measures that stay below `LEAST`, have no graphs.
@@ -139,7 +140,9 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
 
 
 def settled(samples: Sequence[half_hour.Sample], seconds: int) -> Sequence[half_hour.Sample]:
-    """Return the samples up to the first one in the newest column. seconds: the seconds that a column covers."""
+    """Return the samples up to and including the first of the newest column, so that the result changes once per
+    column. seconds: the width of a column in seconds.
+    """
     begins = samples[-1].slot * half_hour.EVERY // seconds * seconds // half_hour.EVERY
     return samples[: bisect_left(samples, begins, key=lambda sample: sample.slot) + 1]
 
@@ -157,8 +160,9 @@ def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int
 def _highest(
     mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
 ) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
-    """Return two lists of a kind's measures: the `most` with the highest values, in their order, which have graphs of
-    their own; and the others.
+    """Return two lists of a kind's measures, both in the order of `mine`: the `most` measures with the highest
+    values, which have graphs of their own; and all others. If there is only one other, it also has a graph of its
+    own.
     """
     if len(mine) <= most + 1:
         return mine, ()
@@ -167,7 +171,9 @@ def _highest(
 
 
 def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return slot -> the combined value of several measures: the sum of rates, or else the highest value."""
+    """Return slot -> the combined value of several measures of the kind `what`: the sum for ``written``, ``read``
+    and ``throttled``, the highest for other kinds.
+    """
     found: dict[int, float] = {}
     for each in known:
         for slot, value in each.items():

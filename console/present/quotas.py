@@ -78,8 +78,8 @@ class QuotaTree:
         return tree
 
     def _put(self, moved: Iterable[QuotaEntity]) -> None:
-        """Insert each of these entities, or remove it if it has neither a quota nor a staged edit. Lists are copied, so
-        that the previous tree stays unchanged.
+        """Insert each of these entities, or remove it if it has neither a quota nor a staged edit; `DEFAULTS`, and
+        users with pairs below them, stay. Lists are copied, so that the previous tree stays unchanged.
         """
         roots, children = [*self.roots], {**self._children}
         edge: dict[QuotaEntity, None] = {}
@@ -303,8 +303,8 @@ def effective_lines(
         quotas: all known quotas.
         user: the name of the user, or `OTHER`.
         client: the client id, or `OTHER`.
-        brokers: the number of brokers. Each enforces the quota separately, so the cluster allows that many times as
-            much.
+        brokers: the number of brokers. Each enforces the quota separately, so the limit of the whole cluster is this
+            number times the quota.
         sharing: whether to add the clients that share a quota.
     """
     return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]

@@ -36,7 +36,9 @@ MOST_LINES = 3_000
 LARGEST_PRETTY, DEEPEST_PRETTY = 256 << 10, 32
 """Maximum size in bytes, and maximum depth, of JSON that is indented: indented deep JSON is many times larger."""
 ODD_AMONG = 0.75
-"""Share of the records, 0 to 1: if so many values have the same kind, a value of another kind is marked."""
+"""A share of the records, 0 to 1. If at least this share of the values is of the same kind, each value of another
+kind is marked.
+"""
 
 
 def kind(data: bytes | None) -> str:
@@ -122,7 +124,8 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
         width: the width of the lines, in cells.
 
     Returns:
-        At most `MOST_LINES` lines, from the first `IN_FULL` bytes; if there is more, the last line says so.
+        At most `MOST_LINES` lines, from the first `IN_FULL` bytes, or from all bytes of JSON that `_indented` indents.
+        If there is more, a further line has the size of the contents.
     """
     if data is None:
         return ["null"]
@@ -320,8 +323,8 @@ def odd_schema(row: RecordRow) -> str:
 
 
 def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
-    """Yield for the value and for the key the note about its schema, and the reason why it could not be decoded; ``""``
-    for a text that is missing.
+    """Yield, for the value and for the key if it has a schema, the note about the schema, and the reason why the
+    schema could not decode it; ``""`` for a text that is missing.
     """
     if isinstance(item, Undecodable):
         return

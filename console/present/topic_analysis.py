@@ -64,12 +64,14 @@ def limits(facts: TopicAnalysis) -> list[str]:
 
 
 def stopped_line(facts: TopicAnalysis) -> str:
-    """Return which records an analysis is based on that was stopped early."""
+    """Return a line about an analysis that was stopped early: the records on which it is based, and the key that
+    analyzes again.
+    """
     return f"{whole_text(facts)}; r analyzes again"
 
 
 def analysis_line(facts: TopicAnalysis) -> str:
-    """Return the result of an analysis as one line. The details of its topic show it."""
+    """Return the result of an analysis as one line, for the details of the topic."""
     heaviest = facts.heaviest[0] if facts.heaviest else None
     parts = [whole_text(facts)]
     parts += [f"heaviest key {percent(facts.share(heaviest.seen.value))}"] if heaviest is not None else []

@@ -62,7 +62,9 @@ class TransactionRow(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, model_transactions.Place]:
-        """The sort key: by verdict, hanging transactions first, then by age, the oldest first."""
+        """The sort key: hanging transactions first, then partitions that can't be read, then all other transactions
+        by verdict; within each the oldest first.
+        """
         place = len(_ORDER) if self.verdict is None else _ORDER.index(self.verdict.standing)
         return (1 if self.failure is not None else place, -self.age_ms, self.place)
 
@@ -71,10 +73,10 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     """Return the rows of the open transactions that were found, and of the partitions that could not be read.
 
     Args:
-        topic: the name of the only topic; None for all topics.
+        topic: the topic whose partitions have rows; None for the partitions of all topics.
 
     Returns:
-        The rows in order of their verdicts, hanging transactions first; for the same verdict, the oldest first.
+        The rows by `TransactionRow.order`.
     """
     # Take each poll once: it covers many partitions, and the snapshot has it for each of them.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
@@ -227,7 +229,7 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 class CoordinatedRow(NamedTuple):
-    """A transactional id, as its coordinator describes it, and the time for ages."""
+    """A transactional id, as its coordinator describes it, and the time at which ages are computed."""
 
     transaction: model_transactions.Transaction
     now_ms: int = 0

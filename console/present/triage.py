@@ -221,8 +221,8 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
 
 
 def explained(named: Named) -> str:
-    """Return the number of symptoms of each name that a cause explains, with examples of other entities that have
-    them.
+    """Return the number of symptoms of each name that a cause explains, and at most two examples of entities that
+    have such symptoms, other than the subject of the cause.
     """
     counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
     others = [text for each in named.examples if each != named.claim.subject and (text := subject_text(each))]
@@ -359,7 +359,9 @@ def staging_lines(staging: Staging) -> Iterator[Line]:
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
-    """Return the titles of other causes on the same broker, topic or group; these may remain after the fix."""
+    """Return the titles of other causes on the same broker, topic or group: they may remain after this cause is
+    fixed.
+    """
     mine = named.claim.subject
     return [
         each.claim.title

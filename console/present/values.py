@@ -28,8 +28,9 @@ def is_unlimited(key: str, value: str | None) -> bool:
 
 
 def config_value(key: str, value: str | None) -> str:
-    """Return a config's value in a form for people, with its unit (``7 d``) or as ``no limit``; ``""`` if the key has
-    no unit, or if that form adds nothing.
+    """Return a config's value in a form for people: with its unit (``7 d``), ``no limit``, or ``max`` for the
+    largest 64-bit integer. ``""`` if the key has no unit, the value is no number above 0, or that form adds
+    nothing.
     """
     unit = amounts.unit_of(key)
     count = long_number(value)
@@ -125,8 +126,8 @@ def origin(key: str, side: EffectiveValue, source: str) -> str:
 
 
 def side_human(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return the old or new value in a line of the diff with its unit, ``7 d``; ``""`` if it has none, is unknown or
-    hidden, and for ACLs and quotas.
+    """Return the old or new value in a line of the diff with its unit, ``7 d``. ``""`` if the value has no unit, is
+    unknown or hidden, or belongs to an ACL or a quota.
     """
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)

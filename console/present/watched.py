@@ -59,7 +59,7 @@ class Beside(NamedTuple):
     columns: int = LINE_CELLS
     """The number of columns of each row's graph."""
     moment: int | None = None
-    """The time that the cursor in time marks, Unix seconds; None without a cursor."""
+    """A time in the marked column of the graphs, Unix seconds; None if no column is marked."""
     troubles: Troubles | None = None
     """Everything in the cluster that is in trouble; None if unknown."""
     silent: Collection[int] = frozenset()
@@ -335,11 +335,11 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
 
 
 def marked(line: str, newest: int, moment: int | None) -> str:
-    """Return a line of `line_of` with the cursor in time; unchanged if the line does not cover its time.
+    """Return a line of `line_of` with the sign of the marked column; unchanged if the line does not cover its time.
 
     Args:
-        newest: the slot at its right edge.
-        moment: the time that the cursor marks, Unix seconds; None without a cursor.
+        newest: the slot at the line's right edge.
+        moment: a time in the marked column, Unix seconds; None if no column is marked.
     """
     slots = half_hour.OWN_SLOTS // len(line)
     place = -1 if moment is None else moment // half_hour.OWN_EVERY // slots - newest // slots + len(line) - 1

@@ -38,7 +38,8 @@ def _fields(table: schema.Table) -> list[pa.Field]:
 
 COUNTED: pa.Schema = schema.arrow_schema(schema.REQUEST)
 """The columns of counted rows. A row has at most one of three structs: a row of REQUEST_1S, of ALTER_REQUEST or of
-QUARANTINE. A row without a struct has the number of lines and of damaged lines; in all other rows these are 0.
+QUARANTINE. A row without a struct has the numbers of lines and of damaged lines; in rows with a struct these are
+0, except in those of `damaged_row`.
 """
 
 

@@ -83,11 +83,11 @@ class Survey:
     end: int
     """The byte position after the last whole line."""
     checks: dict[int, str]
-    """Position -> digest, for all requested positions up to `end`, and for `end` itself."""
+    """Position -> digest, for `end` and for all requested positions that are not after it."""
     head: bytes
     """A sample of the file's first bytes."""
     tail: bytes
-    """A sample of the file's last bytes up to `end`."""
+    """A sample of the bytes just before `end`."""
 
 
 class LogBytes:
@@ -141,8 +141,8 @@ class LogBytes:
         return line, self.nuls + len(line) + 1 if ended else self._line_end(self.nuls)
 
     def check(self, at: int) -> str:
-        """Return the digest of the up to 4096 bytes (`CHECKED_BYTES`) before a position; ``""`` if the file is shorter.
-        Raises OSError; EOFError (truncated gzip).
+        """Return the digest of the bytes before a position, at most 4096 (`CHECKED_BYTES`) of them; ``""`` if the
+        file ends before the position. Raises OSError; EOFError (truncated gzip).
         """
         begin = max(0, at - CHECKED_BYTES)
         data = self._read_at(begin, at - begin)
@@ -411,8 +411,8 @@ class AmbiguousHourError(ValueError):
 
 @dataclass(frozen=True)
 class Twice:
-    """A span of clock times, without zone, that a clock shows twice: from `first` up to `end`, and again
-    `shift` later.
+    """A span of clock times, without zone, that a clock shows twice: from `first` to `end` (excluded), and the same
+    times again, `shift` later.
     """
 
     first: datetime
@@ -690,7 +690,7 @@ def _new_of(
 
     Args:
         known: the entries of `Progress` before this plan.
-        now: the entries after the files that were planned before; the file's entry is added to it.
+        now: the entries with which this plan continues so far; the file's entry is added to them.
         there: the identities of the files that exist; the file's identity is added to it.
     """
     end = seen.survey.end

@@ -1,8 +1,9 @@
 """Lines that a container's runtime has split: Docker's and CRI's runtimes write a line of more than 16 KiB in pieces.
 
 Docker's pieces are JSON objects; the ``log`` of each has no line end, except in the last one. CRI marks a piece with
-the tag P, and the last one with F. The pieces of a line follow each other, as the runtime writes each stream of a
-container in order. If a line of the other stream is between them, they are not joined.
+the tag P, and the last one with F. The pieces of a line usually follow each other, because the runtime writes each of a
+container's two streams (standard output and standard error) in order. Pieces with a line of the other stream between
+them are not joined.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def author_of_journal(
     journal has the former list. A plain login name becomes `User:` and the name.
 
     Args:
-        intent: the time before the request.
+        intent: the time at which the journal recorded the change, just before the request was sent.
         end: the time at which the outcome was known; None if it is unknown.
     """
     if op in ("append", "subtract") and old is not None and value is not None:

@@ -1,9 +1,9 @@
 """Rows of `drift`: values that differ now. A broker's value is compared with the other brokers of its cluster, a
 cluster's value with the other clusters of the lake, and all values with a baseline.
 
-The majority is the most frequent value. If two values are equally frequent, "not set" wins; in any other tie, and
-between only two clusters, no value counts as different. A hidden value equals any other hidden value, and differs from
-"not set". Lists that brokers treat as sets are compared as sets.
+The majority is the most frequent value. If several values are equally frequent, one that is inherited wins ("not set"
+counts as inherited); in any other tie, and between only two clusters, no value counts as different. A hidden value
+equals any other hidden value, and differs from "not set". Lists that brokers treat as sets are compared as sets.
 
 - broker: the effective value of each broker, its own or the cluster's default; without values that differ by nature:
   ids, addresses, folders, racks, the broker's own key and certificate.
@@ -63,7 +63,8 @@ def _row(
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     """Yield a row for each peer whose value differs from the majority's. If several values are equally frequent, one
-    that a peer inherits counts as the majority's; if this does not leave a single value, yield no row.
+    that a peer inherits ("not set" counts as inherited) counts as the majority's; if this does not leave a single
+    value, yield no row.
 
     Args:
         peers: all compared peers, also those without a value.

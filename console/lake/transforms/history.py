@@ -72,11 +72,12 @@ class _Event:
 
 
 def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> list[_Event]:
-    """Return the events of an attribute that count. After each event that the log does not cover, add a `poll` event at
-    the first poll that shows its result.
+    """Return the events from which the values of an attribute follow. After each event that the log does not cover, add
+    a `poll` event at the first poll that shows its result.
 
-    A report of a request or of the journal at a time that the log covers only names the author of a change
-    (`attribution`), so it does not count as a change.
+    If the log covers the time of a report by a request or the journal, the report is left out: it only names the author
+    of a change in the log (`attribution`). Levels of loggers and reassignments are never left out, because no log has
+    them.
     """
     made: list[_Event] = []
     shown: set[tuple[int, bool]] = set()
@@ -135,7 +136,9 @@ def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[in
 
 
 def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
-    """Return the events in order of time, with the value after each, without polls that add nothing."""
+    """Return the events in order of time, each with the value that the attribute has after it. Polls that add
+    nothing are left out (`_without_early_polls`, `_without_echoes`).
+    """
     events.sort(key=_Event.order)
     if any(each.source == POLL for each in events):
         _answer(events)
@@ -180,8 +183,8 @@ def _complete_lists(events: list[_Event]) -> None:
 
 
 def _without_early_polls(events: list[_Event]) -> list[_Event]:
-    """Return the events without polls that show a value up to `TOLERANCE` (2 s) before the change to it: the clock of
-    the host that polled is ahead.
+    """Return the events without polls that show a value at most `TOLERANCE` (2 s) before the change to that value,
+    because the clock of the host that polled is ahead.
     """
 
     def told_at(each: _Event, place: int) -> bool:
@@ -221,8 +224,8 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
 
 def _changes(last: _Event | None, each: _Event) -> bool:
     """Return whether an event changes the value that the event before it left; last: that event, None for the first
-    one. A hidden value without a digest counts as changed, unless the journal and the request log both report the
-    same setting within `TOLERANCE` (2 s).
+    one. A hidden value without a digest counts as changed only if a request or the journal reports it. If both
+    report the same setting within `TOLERANCE` (2 s), only the first of the two reports counts.
     """
     if last is None:
         return each.is_set or each.keeps
@@ -287,9 +290,9 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """Return the principal and the attribution of a change. A change from the log or a poll has its own. If only
-    requests or the journal report a change, both follow from all reports of the change. The principal is None if
-    it is unknown.
+    """Return the principal and the attribution of a change. An event of the log or of a poll has both already. If
+    only requests or the journal report the change, both follow from all reports of the change. The principal is
+    None if it is unknown.
     """
     if told.source not in AUTHORS:
         return told.principal, told.attribution

@@ -232,8 +232,8 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
 
 def _at_once(record: Record, then: Record) -> bool:
     """Return whether two consecutive records are about partitions that were created together, at most a second
-    (`ONE_CHANGE`) apart: then only the facts of the last record count. In a snapshot, all partition records of a
-    topic belong together.
+    (`ONE_CHANGE`) apart: `_topic_facts` then yields the facts of both only once, with the later record. In a
+    snapshot, all partition records of a topic belong together.
     """
     if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
         return False

@@ -213,8 +213,8 @@ _PACKS_AT_ONCE, _ROWS_AT_ONCE = 512, 8192
 
 
 def packed(seconds: pa.Table) -> pa.Table:
-    """Return rows of REQUEST_1S as `PACKED`: one row for all seconds of a minute that are equal in `KIND`, in any
-    order.
+    """Return rows of REQUEST_1S as `PACKED`: one row for all seconds of a minute that are equal in `KIND`. The rows,
+    and the seconds in their lists, are in any order.
     """
     since = pc.divide(seconds["second"].cast(pa.int64()), SECOND)
     minute = pc.floor(pc.divide(since.cast(pa.float64()), float(_MINUTE))).cast(pa.int64())
@@ -330,8 +330,8 @@ def _tables(rows: Iterator[Row]) -> Iterator[pa.Table]:
 
 
 def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterable[tuple[int, Sequence[int]]]:
-    """Return pairs of an index into the limits of `Limits.of`, and the places of the rows in whose seconds these limits
-    hold.
+    """Return (index, places) for each of the limits that hold in a minute: the limit's index in `Limits.of`, and the
+    places of the rows whose seconds are in its time.
 
     Args:
         times: the times from which each of the limits holds, in microseconds since 1970.
@@ -477,13 +477,13 @@ def suggestions(figures: pa.Table) -> pa.Table:
     only for this scope, as its own quota: a default's limit also applies to others.
 
     1. No limit: no suggestion.
-    2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the log lacks some of what brokers
-       count): 1.25 × the highest rate, rounded up to two digits.
-    3. Throttled, and only bursts reach that: leave it; that is what a limit is for.
+    2. Throttled, and in such a minute the 95th percentile of the rates reaches 90 % of the limit (not all of it,
+       because the log lacks some of what brokers count): 1.25 × the highest rate, rounded up to two digits.
+    3. Throttled, but only the highest rate reaches 90 % of the limit, in bursts: leave it; that is what a limit is for.
     4. Throttled, and no rate comes near the limit: leave it; something else throttles.
-    5. Never throttled, an hour or more was seen, the highest rate is below a tenth of the limit, and the limit is in
-       bytes and of a named entity: 2 × the highest rate, rounded up to two digits. The log has too little of a
-       request's time.
+    5. Never throttled, at least 60 minutes have usage, the highest rate is below a tenth of the limit, and the limit
+       belongs to a named entity and is in bytes (not in percent, because the log has too little of a request's time):
+       2 × the highest rate, rounded up to two digits.
     6. Otherwise never throttled: leave it.
     """
     rows = list(rows_of(figures, *SCOPE, *FIGURES))
