@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError, Unsupported
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
-from console.model.cluster import Partition, TieredOffsets, Topic, is_gone
+from console.model.cluster import TieredOffsets, Topic, is_gone
 from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
@@ -121,8 +121,6 @@ class SlowPolls:
         self._shown_at: dict[Listener, float] = {}
         self._unread_tiers: frozenset[Place] = frozenset()
         self._lagging: Sequence[str] = ()
-        self._searched: Mapping[str, Topic] = {}
-        self._out_of_sync: Sequence[tuple[str, Partition]] = ()
         self.facts = Facts()
         self.reads: dict[Part, Callable[[], Awaitable[None]]] = {
             Part.LOGS: self._read_logs,
@@ -348,12 +346,8 @@ class SlowPolls:
         """Read, for the first `LEADERLESS_AT_ONCE` partitions without a leader, which replicas may become leader, and
         the ends of their logs.
         """
-        topics = self._session.snapshot.topics
-        if topics is not self._searched:
-            # Search in a thread: the first pass over a million partitions would block the screen.
-            self._out_of_sync = await asyncio.to_thread(out_of_sync, topics)
-            self._searched = topics
-        out = self._out_of_sync
+        # Search in a thread: the first pass over a million partitions would block the screen.
+        out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
         places = [(name, each.number) for name, each in out if each.leader < 0]
         if places:
             some, session = places[:LEADERLESS_AT_ONCE], self._session
