@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Hashable, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from console.admin import errors
@@ -57,8 +57,14 @@ class RecordedConnection:
         self._tape = tape
         self._address = address
         self.host, self.port = address or tape.in_use() or ("the record", 0)
-        self.versions = _versions(tape, address)
         self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
+
+    @cached_property
+    def versions(self) -> Mapping[int, tuple[int, int]]:
+        """API key -> (lowest, highest version) of the broker, as of the first use of this attribute; empty if the
+        record does not have them.
+        """
+        return _versions(self._tape, self._address)
 
     def version(self, api: str) -> int | None:
         """Return the version in which the record has requests of this API; if it has none, the highest that both sides

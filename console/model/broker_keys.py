@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -126,6 +127,7 @@ def names_touched(names: Iterable[str]) -> frozenset[str]:
     return frozenset(changed.union(*(group for group in _BROKER_GROUPS if changed.intersection(group))))
 
 
+@lru_cache(1024)  # polls ask about the same keys of each broker
 def listener_base(key: str) -> str | None:
     """Return a key without ``listener.name.NAME.`` and without the name of a SASL mechanism after it; None if the key
     does not begin with ``listener.name.``.

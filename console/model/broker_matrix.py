@@ -33,11 +33,14 @@ def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[B
         every: whether to include keys that always differ between brokers, such as ``broker.id``.
     """
     keys = sorted({entry.name for entries in sets.values() for entry in entries})
+    ordered = sorted(sets.items())
     rows = []
     for key in keys:
-        if is_of_each_broker(key) and not every:
+        entries = {broker: mine.get(key) for broker, mine in ordered}
+        # Nearly all keys end here, and comparing whole entries is the cheapest comparison.
+        first, *others = entries.values()
+        if all(entry == first for entry in others) or (is_of_each_broker(key) and not every):
             continue
-        entries = {broker: mine.get(key) for broker, mine in sorted(sets.items())}
         held = {broker: _held(entry) for broker, entry in entries.items()}
         if len(set(held.values())) > 1:
             rows.append(BrokerRow(key, entries, _odd(held)))

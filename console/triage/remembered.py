@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import compress
-from operator import is_not
+from operator import is_, is_not
 from typing import Generic, NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ def remembered_by(count: int | None) -> Callable[[Callable[P, R]], Callable[P, R
         @wraps(function)
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
             known, compared = last[:1], args[:count]
-            if known and len(known[0][0]) == len(compared) and all(map(_is_same, known[0][0], compared)):
+            if known and _are_same(known[0][0], compared):
                 return known[0][1]
             result = function(*args, **kwargs)
             last[:] = [(compared, result)]
@@ -44,6 +44,11 @@ def remembered_by(count: int | None) -> Callable[[Callable[P, R]], Callable[P, R
         return wrapped
 
     return decorated
+
+
+def _are_same(before: Sequence[object], now: Sequence[object]) -> bool:
+    # Mostly all are the same objects, and `is_` finds that without a call of a Python function for each.
+    return len(before) == len(now) and (all(map(is_, before, now)) or all(map(_is_same, before, now)))
 
 
 def _is_same(one: object, other: object) -> bool:

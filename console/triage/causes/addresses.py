@@ -11,15 +11,17 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage import cause
 from console.triage.observations import Observations
+from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
 
 _ANSWERS = {WRONG_BROKER: "another broker", WRONG_CLUSTER: "a broker of another cluster"}
 _NEXT = (cause.Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
+_shared = remembered(shared_addresses)
 
 
 def _claims(observations: Observations) -> Iterator[cause.Claim]:
     snapshot = observations.last.snapshot
-    shared = shared_addresses(snapshot.cluster.brokers, snapshot.configs)
+    shared = _shared(snapshot.cluster.brokers, snapshot.configs)
     to_kac = set(map(address_of, snapshot.cluster.brokers))
     for address, brokers in shared.items():
         named = ", ".join(map(str, brokers))
