@@ -234,7 +234,8 @@ def names_in(batch: pa.RecordBatch) -> Iterator[str]:
             yield from [row["second"]["client_id"]] * row["second"]["requests"]
 
 
-@pytest.mark.parametrize("seed", range(100))
+# Forty histories are read at each commit, the others by the long tests.
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.long if n >= 40 else ()) for n in range(100)])
 def test_every_line_once_whatever_happens_to_the_files(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
