@@ -31,6 +31,7 @@ from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
+from console.triage import silence as triage_silence
 from console.triage import symptoms as triage_symptoms
 from console.triage.causes.records import brokers_with
 from console.triage.causes.slow_groups import MOST_MEMBERS
@@ -46,7 +47,7 @@ from console.triage.past import RETENTION, is_tighter
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
-from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, fell_silent_at_leader, silences
+from console.triage.silence import SETTLES, WROTE, Silence
 from console.triage.slowed import slower
 from console.triage.written import Written, written
 
@@ -426,7 +427,11 @@ def _outlived(observations: Observations, named: Set[str]) -> Iterator[cause.Cla
     Args:
         named: the topics that became silent because of a change that is not reverted.
     """
-    left = [each for each in silences(observations) if each.topic not in named] if observations.past.ended else []
+    left = (
+        [each for each in triage_silence.silences(observations) if each.topic not in named]
+        if observations.past.ended
+        else []
+    )
     for change, ended in reversed(observations.past.ended):
         if not left:
             return
@@ -1087,20 +1092,24 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
             change.from_file and _connects(change)
         ):
             # A producer may meet the limit at a later start. A pause of a topic with rare records says nothing.
-            steady = {each.topic for each in silences(observations)}
+            steady = {each.topic for each in triage_silence.silences(observations)}
             yield from (
-                each for each in fell_silent(observations, change.after, observations.last.at) if each in steady
+                each
+                for each in triage_silence.fell_silent(observations, change.after, observations.last.at)
+                if each in steady
             )
             name = change.place.about.name
             if _connects(change) and name.isdecimal():
-                places = fell_silent_at_leader(observations, int(name), change.after)
+                places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
                 yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
-            yield from fell_silent(observations, change.after, change.at, int(name))
+            yield from triage_silence.fell_silent(observations, change.after, change.at, int(name))
         case ConfigResource(type=codes.TOPIC, name=name):
-            yield from (topic for topic in fell_silent(observations, change.after, change.at) if topic == name)
+            yield from (
+                topic for topic in triage_silence.fell_silent(observations, change.after, change.at) if topic == name
+            )
         case _:
-            yield from fell_silent(observations, change.after, change.at)
+            yield from triage_silence.fell_silent(observations, change.after, change.at)
 
 
 def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]:
@@ -1110,7 +1119,7 @@ def _not_back(observations: Observations, change: JudgedChange) -> Iterator[str]
     left = [interval.began for _, interval in observations.absences()]
     left += [each.at for each in observations.handed_over.values()]
     moments = [each.timestamp() for each in left if each >= change.after]
-    for each in silences(observations) if moments else ():
+    for each in triage_silence.silences(observations) if moments else ():
         if any(-JUST_BEFORE <= each.grew_at - moment <= RECONNECTS for moment in moments):
             yield each.topic
 
