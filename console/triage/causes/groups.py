@@ -150,7 +150,7 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
-        if trend is None or not symptoms.grows(trend) or not _rests(trend):
+        if trend is None or not _rests(trend) or not (symptoms.grows(trend) or _fades(observations, group.name)):
             continue
         successor = successors.get(group.name)
         crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
@@ -195,6 +195,11 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+def _fades(observations: Observations, group: str) -> bool:
+    """Return whether the lag of a group grew until some polls ago."""
+    return (symptoms.LAG_GROWS, symptoms.Subject(group=group)) in observations.fading
 
 
 def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
@@ -763,7 +768,7 @@ def _slow_group(
         since=since,
         evidence=cause.given(
             _lag(trend),
-            _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
+            _COMMITS_SLOWLY if lags else None if (trend.rate or 0.0) <= 0 else _FOR_A_MOMENT,
             _most_in_one(uneven) if uneven else None,
             fewer,
             full,
