@@ -18,7 +18,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.plan.limit_risks import LEAST_SESSION, LONGEST_SESSION, contradictions
 from console.triage import cause, memberships, symptoms
-from console.triage.causes import access, changed
+from console.triage.causes import access, changed, restarting
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
@@ -1232,6 +1232,7 @@ CAUSES = (
             "kac saw none), while records were written, if a client left, came again and left again"
         ),
     ),
+    restarting.CAUSE,
     cause.CauseRule(
         "group-stopped",
         _stopped,
