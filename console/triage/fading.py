@@ -22,6 +22,8 @@ a trend compares."""
 RESTLESS = timedelta(minutes=2)
 """The same for a group without members, and for one whose members left at least `AGAIN` times within this time."""
 AGAIN = 2
+LOW = 0.5
+"""The share of the highest lag within a trend to which a lag falls by a commit, or by a reader that works."""
 MOST = 100
 """Maximum number of symptoms that fade. If more end at once, all of them end, so that a verdict is never expensive
 because thousands of groups recover."""
@@ -76,7 +78,9 @@ def fading_after(
         each = known.get(key) or Fading(before[key], poll.at, poll.at - start)
         restless = _is_restless(key[1].group or "", past.members, poll)
         longest = RESTLESS if restless else PROVED
-        if poll.at - each.since < min(each.stood, longest) and not _is_over(key, start, poll.snapshot):
+        if poll.at - each.since < min(each.stood, longest) and not _is_over(
+            key, start, poll.snapshot, restless=restless
+        ):
             found[key] = each._replace(is_restless=restless)
     return found if len(found) <= MOST else {}
 
@@ -92,12 +96,13 @@ def _is_restless(name: str, members: Memberships, poll: symptoms.Poll) -> bool:
     return (group is not None and group.is_vacant) or sum(each.at > poll.at - RESTLESS for each in left) >= AGAIN
 
 
-def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot) -> bool:
+def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot, *, restless: bool) -> bool:
     """Return whether a poll proves the end of a symptom that it does not show: its group or partition is not there any
-    more, the partition's commit moved, or the lag is as low as before the symptom.
+    more, the partition's commit moved, or the lag is as low as before the symptom, or far below its highest value.
 
     Args:
         began: the beginning of the symptom, UTC.
+        restless: whether members of the group leave again and again: a start may read much, and end the same way.
     """
     _, subject = key
     name = subject.group or ""
@@ -107,7 +112,8 @@ def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot) -> bool:
     if any(each.part == LAG_UNREAD and each.entity == name for each in snapshot.failures):
         return False  # its lag is unknown
     if subject.topic is None:
-        return lag.total <= usual_lag(trend, began)
+        peak = 0 if restless else sum(each.high for each in trend.standing.values())
+        return lag.total <= max(usual_lag(trend, began), LOW * peak)
     stands = trend.standing.get((subject.topic, subject.partition or 0))
     return stands is None or stands.since is None or (stands.moved or 0.0) >= began.timestamp()
 

@@ -57,6 +57,8 @@ a margin.
 """
 LASTS = 4.0
 """Seconds for which a lag has to grow to be more than a burst of records."""
+STAYS = 15.0
+"""The same for a lag that may just wait for a late commit, at least `LATE` times the longest pause between commits."""
 BEHIND = 10.0
 """Seconds that records have to wait before a growing lag counts as a problem: most consumers commit every five
 seconds.
@@ -746,13 +748,15 @@ def _slow_group(
         return None
     # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
     began = since or watched
-    lasts = trend.last.at - began.timestamp() >= LASTS
+    grew_for = trend.last.at - began.timestamp()
+    lasts = grew_for >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
     waits_for = trend.longest_behind
     is_burst = (
         (is_empty and had_members)
         or not (is_empty or rebalanced or lasts or again)
+        or not (lags or grew_for >= max(STAYS, LATE * max(each.pause for each in trend.standing.values())))
         or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
     )
     uneven = _uneven(trend) if lags else None

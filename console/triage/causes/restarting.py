@@ -10,12 +10,14 @@ from console.triage import cause, symptoms
 from console.triage.causes import changed
 from console.triage.folding import FEW
 from console.triage.observations import Observations
-from console.triage.restarting_groups import Restarting, members_restarting
+from console.triage.restarting_groups import OFTEN, Restarting, members_restarting
 
 
 def _restarting(observations: Observations) -> Iterator[cause.Claim]:
     for name in observations.past.members.departures:
-        found = members_restarting(observations, name)
+        rebalances = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=name)), ())
+        # The claim that a group rebalances names its members too.
+        found = members_restarting(observations, name) if len(rebalances) < OFTEN else None
         if found is not None:
             yield _claim(found, observations)
 
