@@ -22,6 +22,8 @@ a trend compares."""
 RESTLESS = timedelta(minutes=2)
 """The same for a group without members, and for one whose members left at least `AGAIN` times within this time."""
 AGAIN = 2
+SLOWLY = 0.5
+"""Minimum records per second by which a lag grows on that grew faster before."""
 LOW = 0.5
 """The share of the highest lag within a trend to which a lag falls by a commit, or by a reader that works."""
 MOST = 100
@@ -88,6 +90,12 @@ def fading_after(
 def may_fade(key: symptoms.Key) -> bool:
     """Return whether a symptom may be absent for some polls while its trouble goes on."""
     return key[0] in (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL)
+
+
+def still_grows(key: symptoms.Key, snapshot: Snapshot) -> bool:
+    """Return whether a symptom of a growing lag goes on: the lag grows, more slowly than a new symptom needs."""
+    trend = snapshot.lag_trends.get(key[1].group or "") if key[0] == symptoms.LAG_GROWS else None
+    return trend is not None and symptoms.grows(trend, SLOWLY)
 
 
 def _is_restless(name: str, members: Memberships, poll: symptoms.Poll) -> bool:

@@ -18,7 +18,7 @@ from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.answer_times import Late, Took, late_after, took_after
-from console.triage.fading import Fading, fading_after, may_fade
+from console.triage.fading import Fading, fading_after, may_fade, still_grows
 from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
@@ -320,8 +320,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     )
     found = symptoms.shown(poll)
     found.update(((each.name, each.subject), each) for each in _over_time(known))
-    fading = _fading(observations, found, known.past, poll)
-    found.update((key, each.symptom) for key, each in fading.items())
+    found, fading = _with_former(observations, found, known.past, poll)
     # Equal symptoms become the same object, so that results based on them are not computed again.
     now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
@@ -340,15 +339,22 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     return replace(known, seen=now, intervals=intervals, left=_left(observations, now, poll), fading=fading)
 
 
-def _fading(
+def _with_former(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], past: Past, poll: symptoms.Poll
-) -> Mapping[symptoms.Key, Fading]:
-    """Return the symptoms of the last poll that fade (`fading`). now: the symptoms that this poll shows."""
-    if not observations.fading and now.keys() >= observations.seen.keys():
-        return observations.fading
-    ended = observations.seen.keys() - now.keys()
-    began = {key: observations.intervals[key][-1].began for key in ended if may_fade(key)}
-    return fading_after(observations.fading, observations.seen, began, past, poll)
+) -> tuple[Mapping[symptoms.Key, symptoms.Symptom], Mapping[symptoms.Key, Fading]]:
+    """Return the symptoms of this poll with those of the last one that go on, and those of them that fade (`fading`).
+
+    Args:
+        now: the symptoms that this poll shows.
+    """
+    if now.keys() >= observations.seen.keys():
+        return now, {}
+    former = observations.seen
+    ended = [key for key in former if key not in now and may_fade(key)]
+    going_on = {key: former[key] for key in ended if still_grows(key, poll.snapshot)}
+    began = {key: observations.intervals[key][-1].began for key in ended if key not in going_on}
+    fading = fading_after(observations.fading, former, began, past, poll)
+    return {**now, **going_on, **{key: each.symptom for key, each in fading.items()}}, fading
 
 
 def _same_as(

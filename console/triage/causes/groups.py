@@ -756,19 +756,19 @@ def _slow_group(
     is_burst = (
         (is_empty and had_members)
         or not (is_empty or rebalanced or lasts or again)
-        or not (lags or grew_for >= max(STAYS, LATE * max(each.pause for each in trend.standing.values())))
         or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
     )
     uneven = _uneven(trend) if lags else None
     fewer = _fewer(reading.group, left) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
+    if not (lags or rebalanced) and (unsubscribed := _unsubscribed(reading.group, trend)):
+        return _of_unsubscribed(subject, reading.group, trend, unsubscribed, since, is_burst=is_burst)
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=Severity.INFO if is_burst else Severity.HIGH,
+        severity=Severity.INFO if is_burst or not (lags or _outlasts_commits(trend, grew_for)) else Severity.HIGH,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
-        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s"
-        f"{f': {_place(uneven.place)} gets most of the records' if uneven else ''}",
+        title=_how_it_lags(subject.group or "", trend, uneven),
         since=since,
         evidence=cause.given(
             _lag(trend),
@@ -780,6 +780,69 @@ def _slow_group(
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
         next=_next_of_slow(uneven is not None, fewer is not None, full is not None),
         fold=("lags", "lag, and ever more"),
+    )
+
+
+def _how_it_lags(group: str, trend: LagTrend, uneven: _Uneven | None) -> str:
+    where = f": {_place(uneven.place)} gets most of the records" if uneven else ""
+    return f"group {group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s{where}"
+
+
+def _outlasts_commits(trend: LagTrend, grew_for: float) -> bool:
+    """Return whether a lag grew for longer than it may between two commits. grew_for: seconds."""
+    return grew_for >= max(STAYS, LATE * max(each.pause for each in trend.standing.values()))
+
+
+def _unsubscribed(group: Group, trend: LagTrend) -> Sequence[str]:
+    """Return the topics, sorted, whose lag grows because no member of the group subscribes to them any more; empty if
+    the lag also grows in other topics, or if the subscriptions are unknown.
+    """
+    members = group.members or ()
+    if group.state != memberships.STABLE or not members or any(each.regex or not each.topics for each in members):
+        return ()
+    wanted = {topic for each in members for topic in (*each.topics, *(topic for topic, _ in each.assignment))}
+    growing = {topic for (topic, _), each in trend.partitions.items() if (each.rate or 0.0) > 0}
+    return sorted(growing) if wanted.isdisjoint(growing) else ()
+
+
+def _of_unsubscribed(
+    subject: symptoms.Subject,
+    group: Group,
+    trend: LagTrend,
+    topics: Sequence[str],
+    since: datetime | None,
+    *,
+    is_burst: bool,
+) -> cause.Claim:
+    """Return the claim that records wait in topics to which no member of a group subscribes any more.
+
+    Args:
+        topics: these topics.
+        since: the time since which the lag grows, UTC; None if that was before the first poll.
+        is_burst: whether the records have not waited long enough for a problem.
+    """
+    names = first_few(topics, FEW)
+    waiting = sum(max(0, row.lag) for row in trend.last.lag.partitions if row.topic in topics)
+    wanted = sorted({topic for each in group.members or () for topic in each.topics})
+    return cause.Claim(
+        cause="consumer-slow",
+        subject=subject,
+        severity=Severity.INFO if is_burst else Severity.HIGH,
+        certainty=Certainty.POSSIBLE,  # its clients may have left the topics on purpose
+        title=f"group {group.name}: no member subscribes to {names} any more, where {plural(waiting, 'record')} wait",
+        since=since,
+        evidence=(
+            _lag(trend),
+            cause.Evidence(f"its members subscribe only to {first_few(wanted, FEW)}", "DescribeGroups"),
+            cause.Evidence(f"no member reads {names}; it has offsets there, and records are written", "OffsetFetch"),
+        ),
+        predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
+        next=(
+            cause.Next(
+                f"look at the subscription in the last release of its clients: should they read {names}? If not, look "
+                f"at what still writes to {names}; no client reads that for this group"
+            ),
+        ),
     )
 
 
