@@ -393,15 +393,15 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
     if (read, held) != (before.read, before.held):
         before = before._replace(read=read, held=held)
     if not waits:
-        return before._replace(since=None)
-    if before.since is None:
+        return before._replace(since=None, grew=None)
+    since, grew = before.since, before.grew
+    if since is None:
         return before._replace(since=at, end=now.end, grew=None)
-    if before.grew is None and now.end > before.end:
-        before = before._replace(grew=max(before.since, at - passed))
-    if now.member or not held:
-        return before
-    grew = None if before.grew is None else before.grew + passed
-    return before._replace(since=before.since + passed, grew=grew)
+    if grew is None and now.end > before.end:
+        grew = max(since, at - passed)
+    if held and not now.member:
+        since, grew = since + passed, None if grew is None else grew + passed
+    return before if (since, grew) == (before.since, before.grew) else before._replace(since=since, grew=grew)
 
 
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:

@@ -320,7 +320,8 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     )
     found = symptoms.shown(poll)
     found.update(((each.name, each.subject), each) for each in _over_time(known))
-    found, fading = _with_former(observations, found, known.past, poll)
+    former, fading = _with_former(observations, found, known.past, poll)
+    found.update(former)
     # Equal symptoms become the same object, so that results based on them are not computed again.
     now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
@@ -342,19 +343,20 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
 def _with_former(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], past: Past, poll: symptoms.Poll
 ) -> tuple[Mapping[symptoms.Key, symptoms.Symptom], Mapping[symptoms.Key, Fading]]:
-    """Return the symptoms of this poll with those of the last one that go on, and those of them that fade (`fading`).
+    """Return the symptoms of the last poll that go on although this poll does not show them, and those of them that
+    fade (`fading`).
 
     Args:
         now: the symptoms that this poll shows.
     """
     if now.keys() >= observations.seen.keys():
-        return now, {}
+        return {}, {}
     former = observations.seen
     ended = [key for key in former if key not in now and may_fade(key)]
     going_on = {key: former[key] for key in ended if still_grows(key, poll.snapshot)}
     began = {key: observations.intervals[key][-1].began for key in ended if key not in going_on}
     fading = fading_after(observations.fading, former, began, past, poll)
-    return {**now, **going_on, **{key: each.symptom for key, each in fading.items()}}, fading
+    return {**going_on, **{key: each.symptom for key, each in fading.items()}}, fading
 
 
 def _same_as(
