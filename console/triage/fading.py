@@ -94,8 +94,13 @@ def may_fade(key: symptoms.Key) -> bool:
 
 def still_grows(key: symptoms.Key, snapshot: Snapshot) -> bool:
     """Return whether a symptom of a growing lag goes on: the lag grows, more slowly than a new symptom needs."""
-    trend = snapshot.lag_trends.get(key[1].group or "") if key[0] == symptoms.LAG_GROWS else None
-    return trend is not None and symptoms.grows(trend, SLOWLY)
+    name = key[1].group or ""
+    trend = snapshot.lag_trends.get(name) if key[0] == symptoms.LAG_GROWS else None
+    return trend is not None and symptoms.grows(trend, SLOWLY) and not _is_unread(name, snapshot)
+
+
+def _is_unread(group: str, snapshot: Snapshot) -> bool:
+    return any(each.part == LAG_UNREAD and each.entity == group for each in snapshot.failures)
 
 
 def _is_restless(name: str, members: Memberships, poll: symptoms.Poll) -> bool:
@@ -117,8 +122,8 @@ def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot, *, restless
     trend, lag = snapshot.lag_trends.get(name), snapshot.lags.get(name)
     if name not in snapshot.groups or trend is None or lag is None:
         return True
-    if any(each.part == LAG_UNREAD and each.entity == name for each in snapshot.failures):
-        return False  # its lag is unknown
+    if _is_unread(name, snapshot):
+        return False
     if subject.topic is None:
         peak = 0 if restless else sum(each.high for each in trend.standing.values())
         return lag.total <= max(usual_lag(trend, began), LOW * peak)
