@@ -111,3 +111,14 @@ def test_many_groups_that_recover_at_once_do_not_fade() -> None:
 
     assert watched(change, 15, before=change(healthy(), 0)).seen
     assert not watched(change, 20, before=change(healthy(), 0)).seen
+
+
+def test_a_lag_that_grows_on_more_slowly_keeps_its_row() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        early, late = min(tick, 16), max(0, tick - 16)
+        return moved(snapshot, {0: (100 + 10 * early + late, 100 + 50 * early + 5 * late)})
+
+    observations = watched(change, 60, before=change(healthy(), 0))
+    assert (LAG_GROWS, BILLING) in observations.seen
+    assert not observations.fading
+    assert len(observations.intervals[LAG_GROWS, BILLING]) == 1

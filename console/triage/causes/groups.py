@@ -752,21 +752,17 @@ def _slow_group(
     lasts = grew_for >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
-    waits_for = trend.longest_behind
-    is_burst = (
-        (is_empty and had_members)
-        or not (is_empty or rebalanced or lasts or again)
-        or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
-    )
+    is_burst = (is_empty and had_members) or not (is_empty or rebalanced or lasts or again) or _is_short(trend)
     uneven = _uneven(trend) if lags else None
     fewer = _fewer(reading.group, left) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
     if not (lags or rebalanced) and (unsubscribed := _unsubscribed(reading.group, trend)):
         return _of_unsubscribed(subject, reading.group, trend, unsubscribed, since, is_burst=is_burst)
+    is_slow = lags or rebalanced or _outlasts_commits(trend, grew_for)
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=Severity.INFO if is_burst or not (lags or _outlasts_commits(trend, grew_for)) else Severity.HIGH,
+        severity=Severity.HIGH if is_slow and not is_burst else Severity.INFO,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
         title=_how_it_lags(subject.group or "", trend, uneven),
         since=since,
@@ -786,6 +782,11 @@ def _slow_group(
 def _how_it_lags(group: str, trend: LagTrend, uneven: _Uneven | None) -> str:
     where = f": {_place(uneven.place)} gets most of the records" if uneven else ""
     return f"group {group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s{where}"
+
+
+def _is_short(trend: LagTrend) -> bool:
+    waits_for = trend.longest_behind
+    return waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
 
 
 def _outlasts_commits(trend: LagTrend, grew_for: float) -> bool:
