@@ -1,7 +1,7 @@
 """Functions that escape, measure, cut, pad and fold text for terminal cells; no other module does any of the five.
 
-No function here parses markup: a text is plain. Widths are those of Rich, which Textual draws with; Rich is imported
-for the first text with characters that may be wide.
+No function here parses markup: brackets in a text are drawn as they are. Widths are those of Rich, which Textual draws
+with; Rich is imported for the first text with characters that may be wide.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def lay_out(
     Args:
         natural: for each column the width in cells of its widest measured text.
         width: the width of the table in cells.
-        pan: the number of columns to skip, so that later ones fit. Gutters and the first other column are not counted,
-            and stay.
+        pan: the number of columns to skip, so that later ones fit. Gutters, and the first column that is not a gutter,
+            are never skipped or counted.
         usual: for each column the width in cells that is enough for most of its texts. Space is given to columns up to
             their usual width first, and up to their natural width only if some is left. None to use `natural`.
     """
@@ -277,8 +277,9 @@ class ColumnView(LineView):
         return pieces
 
     def left_out(self, index: int) -> list[tuple[Column, Cell]]:
-        """Return the cells of a line that the screen does not show in full: those of columns that do not fit, and cut
-        ones. Empty on a screen narrower than `FOLDED_FROM` cells, and for a line that does not exist.
+        """Return the cells of a line that the screen does not show in full: the cells of columns that do not fit,
+        and the cells whose text is cut. Empty on a screen narrower than `FOLDED_FROM` cells, and for a line that
+        does not exist.
         """
         if not 0 <= index < self.line_count() or self.size.width < FOLDED_FROM:
             return []
@@ -370,12 +371,14 @@ class ColumnView(LineView):
 
 
 def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> list[Cell]:
-    """Return a cell in parts that fit its column, one below the other; the last part has the remainder, and is cut.
+    """Return a cell in parts that fit its column, one below the other; the last part has the remainder, and may be
+    wider than the column.
 
     Args:
         width: the width of the column in cells.
         most: maximum number of parts.
-        hang: number of cells of the cell's first span, by which the parts after the first are indented.
+        hang: number of cells by which the parts after the first are indented: the width of the cell's first span; 0 for
+            no indent.
     """
     if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]

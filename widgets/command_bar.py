@@ -32,7 +32,7 @@ from widgets.row_source import Span
 ROWS = 6
 """Number of candidates that are shown at the same time."""
 SHORTEST = 20
-"""Minimum number of cells that stay for the text if the prompt is long: the prompt is cut."""
+"""Minimum number of cells that stay for the text: a prompt that would leave fewer is cut."""
 
 
 class Candidate(NamedTuple):
@@ -419,7 +419,7 @@ class CommandBar(BarRows):
                 of a text; None to colour nothing.
             complete: returns the candidates for a text and the cursor's index in it; None for no completion.
             histories: a mode's name -> its entries, the oldest first; None for empty histories.
-            remember: returns an entry as it is added to the history: without secrets.
+            remember: given a submitted text, returns the entry that the history gets: the text without its secrets.
             id, classes: the widget's id and CSS classes; None to set none.
         """
         super().__init__(id=id, classes=classes)
@@ -526,7 +526,9 @@ class CommandBar(BarRows):
     def _line_told(self, message: Input.Changed | Input.Blurred) -> None:
         """Update the bar after a change of the line, and stop the line's message, as its text may be a secret.
 
-        Give the focus back to the line while it is open: after a click outside of it, typed keys could stage edits.
+        If the line lost the focus to another widget while the bar is open, give the focus back, because keys typed
+        after a click outside of the bar could stage edits. In a mode that ends when left, such a click then acts as
+        Enter.
         """
         message.stop()
         self._follow()

@@ -171,8 +171,8 @@ class DiffView(LineView):
         self._number()
 
     def _number(self) -> None:
-        """Compute for each group the number of lines up to its end. It depends on the width, since texts are
-        wrapped.
+        """Compute for each group the number of lines from the top of the view to the group's end. It depends on the
+        width, since texts are wrapped.
         """
         self._numbered_for = self.size.width
         room = max(2, self.size.width - 1 - 4 - self._name_width - 2 - len(ARROW))
@@ -228,8 +228,9 @@ class DiffView(LineView):
 
 
 def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
-    """Return the width in cells for old values with which both values fit for the largest number of changes. If they
-    fit for no change, return the width of the longest old value, but at most half of `room`.
+    """Return the width, in cells, to reserve for old values: the one at which the largest number of changes have room
+    for both values. If no change has room for both, return the width of the longest old value, but at most half of
+    `room`.
 
     Args:
         sides: (width of the old value, width of the new value) -> number of changes with these widths.

@@ -85,8 +85,8 @@ class ListBranch:
 
 
 class Waiting(NamedTuple):
-    """The key of the line that is drawn in place of children that are not read yet; `parent` is the key of their
-    node.
+    """The key of the line that is drawn in place of children that are not read yet; `parent` is the key of the node
+    that has these children.
     """
 
     parent: Hashable
@@ -302,7 +302,7 @@ class LazyTree(ColumnView):
         return len(self._flat)
 
     def key_at(self, index: int) -> Hashable:
-        """Return a node's key."""
+        """Return the key of the node on a line; a `Waiting` on the line in place of children that are not read yet."""
         return self._flat[index].key
 
     def index_of(self, key: Hashable) -> int | None:

@@ -132,8 +132,8 @@ class Background(Message):
 class MayGoAway:
     """An output to a terminal that may disappear; later writes are then ignored.
 
-    Otherwise the error would end Textual's writer thread, and the program would block forever once that thread's queue
-    is full (30 writes), or when it exits.
+    If they raised an error instead, the error would end Textual's writer thread. The program would then block forever
+    when it exits, or once that thread's queue is full (30 writes).
     """
 
     def __init__(self, file: TextIO) -> None:

@@ -115,8 +115,8 @@ class MovedWidgets(Compositor):
 
     @property
     def full_map(self) -> CompositorMap:
-        """The places of all widgets. If this call rebuilds the map, the next update paints the differences from the map
-        before.
+        """The places of all widgets. If this call rebuilds the map, the next update paints the differences from the
+        previous map.
         """
         before, is_old = self._full_map, self._full_map_invalidated
         found = super().full_map

@@ -230,8 +230,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return 0
 
     def is_gone(self, key: Hashable) -> bool:  # noqa: ARG002
-        """Return whether no line has this key, not even a line that a filter hides: then the cursor does not return to
-        it.
+        """Return whether no line has this key, not even a line that a filter hides. The cursor does not return to a
+        key that is gone.
         """
         return False
 
@@ -400,8 +400,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_first_chosen(self) -> bool:
-        """Whether the cursor is on the first line because the user moved there or has not moved it, not because its
-        line is gone.
+        """Whether the cursor is on the first line by the user's choice: moved there, or never moved. False if the
+        cursor only fell back to the first line because its own line is gone.
         """
         return self._cursor == 0 and (self._wanted_key is None or self._wanted_key == self.cursor_key)
 

@@ -188,5 +188,5 @@ class RowTable(ColumnView):
         return rows.index_of(key) is None
 
     def cells_at(self, index: int) -> Sequence[Cell]:
-        """Return a row's cells."""
+        """Return a row's cells, one for each column."""
         return self._rows.cells(index)

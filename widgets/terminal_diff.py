@@ -130,9 +130,9 @@ moves the cursor takes as many bytes.
 ERASE_FROM = 12
 """Minimum number of blanks in the middle of a line that are erased instead of written."""
 FEW_ROWS = 3
-"""Number of changed rows above which scrolling the terminal is considered."""
+"""If more rows than this have changed, scrolling the terminal is considered."""
 LONG_LINE = 40
-"""Number of characters of output for one line above which moving cells to the left is considered."""
+"""If the output for one line has more characters than this, moving cells to the left is considered as a shorter way."""
 MOST_LEFT = 4
 """Maximum number of cells by which cells are moved to the left."""
 
@@ -155,7 +155,7 @@ class Row(NamedTuple):
 
 
 class _Scroll(NamedTuple):
-    """A scroll of the rows `top` to `bottom` by `lines`: up, or down if negative."""
+    """A scroll of the rows `top` to `bottom` (inclusive) by `lines`: up, or down if negative."""
 
     top: int
     bottom: int
@@ -388,8 +388,8 @@ class TerminalDiff:
 
 
 def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
-    """Return the single scroll that puts most of the changed rows in their new places; None if it does so for fewer
-    than `FEW_ROWS`.
+    """Return the single scroll that puts most of the changed rows in their new places; None if it does that for
+    fewer than `FEW_ROWS` rows.
     """
     places: dict[str, list[int]] = {}
     for y, row in enumerate(before):

@@ -58,8 +58,9 @@ class _Step(NamedTuple):
 
 
 async def cluster_checks(context: Context) -> list[Check]:
-    """Return the checks of a context's cluster, from its first `MOST_BOOTSTRAP` bootstrap addresses to the rights that
-    the principal lacks. If no address works, the result ends with the checks of the addresses.
+    """Return the checks of a context's cluster: the way to it (`via`), its first `MOST_BOOTSTRAP` bootstrap
+    addresses, the checks of `_beyond`, the schema registry and the Connect workers. If the way fails, or no
+    address works, the result ends there.
     """
     settings = context.settings
     found: list[Check] = []

@@ -125,13 +125,13 @@ class _State(NamedTuple):
 
 
 def _report(reported: _State, now: _State, passed: float, watched: str, asked: str) -> _State:
-    """Print on standard error what has changed from one state to the next: that all parts are watched, which are not,
-    and that brokers stopped or began to answer.
+    """Print on standard error what has changed from one state to the next: that all parts are watched, or which are
+    not; that brokers stopped or began to answer; and why the authors of changes are unknown.
 
     Args:
         reported: the state reported so far.
         now: the present state.
-        passed: seconds since the start.
+        passed: seconds since the start; before `SAID_AFTER`, no part is reported as not watched.
         watched: the message that all parts are watched.
         asked: ``broker`` or ``controller``, for messages.
 

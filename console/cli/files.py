@@ -76,8 +76,8 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
     Args:
         names: the paths of the files.
-        context: the context that the operator names. If the files are for several clusters, those for this one are
-            used.
+        context: the context that the operator names; None if none is named. If the files are for several clusters, only
+            those for the cluster of this context are used.
         described: whether to accept files that only describe a cluster of a Kubernetes operator, see `read_files`.
     """
     from console.files.read import for_cluster
@@ -434,9 +434,9 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without the edits whose former values have changed since the plan was written, or can't be
-    read; with --force, such edits are kept. Also return the exit code so far. Print the refused edits and the
-    changed values.
+    """Return the plan without the edits of values that have changed on the cluster since the plan was written, or
+    that can't be read; with --force, such edits are kept. Also return the exit code so far. Print the refused
+    edits and the changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer

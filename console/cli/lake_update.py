@@ -267,7 +267,8 @@ def inputs_of(where: str) -> Inputs:
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
     """Call `do` and return its report. If it fails with an unexpected error, print a message without a traceback and
-    return None. LakeError, NoSpark, ModuleNotFoundError and KeyboardInterrupt are raised; the caller prints them.
+    return None. LakeError, NoSpark and ModuleNotFoundError are raised, for the caller to print; so is
+    KeyboardInterrupt.
     """
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError

@@ -73,9 +73,9 @@ def run_lint(options: argparse.Namespace) -> int:
 
 
 def _described(files: Read, context: str | None) -> DescribedCluster | None:
-    """Return the cluster that the files describe; a cluster without settings if they describe none. Add the places
-    of its settings to the places in `files`, so that a finding names its line. If the files describe several
-    clusters or are invalid, print the reason and return None.
+    """Return the cluster that the files describe; a cluster without settings if they describe none. Also record, in
+    `files`, the place of each of the cluster's settings, so that a finding names the line of its setting. If the
+    files describe several clusters or are invalid, print the reason and return None.
     """
     from console.embedded.config_definitions import checked_value, release_configs
     from console.embedded.spec import RELEASE_NAMES

@@ -37,7 +37,7 @@ class Command(NamedTuple):
     """Whether the module's function `main` parses the arguments itself, as `(arguments, options given before the
     command) -> exit code`."""
     is_noun: bool = False
-    """Whether the module has a `console.cli.noun.Noun` with the command's name instead of these functions."""
+    """Whether the module has a `console.cli.noun.Noun` with the command's name instead of the two functions."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's own options, and the function that runs it. Imports its module."""

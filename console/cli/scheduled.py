@@ -50,8 +50,8 @@ def run_due(options: argparse.Namespace) -> int:
     """Print the changes with a limited duration; revert those whose duration has ended, or make one permanent.
 
     Returns:
-        The exit code: 0 done, or nothing was due; 1 a change could not be reverted; 2 no context; 3 warnings about a
-        revert are not accepted.
+        The exit code: 0 done, or nothing was due; 1 a change could not be reverted, or the change to make permanent has
+        no edit with a limited duration; 2 no context; 3 warnings about a revert are not accepted.
     """
     from datetime import UTC, datetime
 
@@ -145,8 +145,8 @@ class Leftovers(NamedTuple):
 
 
 async def read_leftovers(session: Session) -> Leftovers:
-    """Read the cluster's unused throttles, except those that the context keeps on purpose, and their origins in this
-    host's journal, if it has one. Raises Refused, AdminError.
+    """Read the cluster's unused throttles, except those that the context keeps on purpose, and the origins of the
+    throttles in this host's journal; no origins if there is no journal. Raises Refused, AdminError.
     """
     from console.session.former_changes import any_journal
     from console.session.journal_changes import read_latest
@@ -174,7 +174,8 @@ def _owners(throttles: Iterable[StaleThrottle], known: Operations) -> dict[Stale
 
 
 def _changes(throttles: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
-    """Return throttle -> the last applied change of its key, if that change set the throttle's present value.
+    """Return throttle -> the number of the last applied change of its key. A throttle is missing if that change did not
+    set the throttle's present value, or is not in `latest`.
 
     Args:
         latest: the changes in the journal, the latest first, of which the first `CHANGES` are searched.

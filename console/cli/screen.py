@@ -48,7 +48,7 @@ def not_a_terminal() -> str:
 
 
 def dumb(environ: Mapping[str, str]) -> str:
-    """Return the reason why nothing can be drawn on a terminal of this kind (TERM); ``""`` if it can."""
+    """Return the reason why a terminal of this kind (TERM) can't draw a screen; ``""`` if it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -154,8 +154,8 @@ def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: 
     """Open the console on a context, and return its exit code once the operator has left it.
 
     Args:
-        options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
-            `plain`, for lines instead of a screen; `request_logs`, the paths of request logs of brokers on this host.
+        options: `lake`, the path of the lake, and `theme`; both override the environment and the settings; `plain`, for
+            lines instead of a screen; `request_logs`, the paths of request logs of brokers on this host.
         contexts: the contexts to which the operator can switch.
         tour: the file whose existence means that the tour was shown before; None for no tour.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 20.0
 ENDED = 128 + signal.SIGTERM
-"""The exit code of a watch that sends messages if SIGTERM ended it."""
+"""The exit code of a watch with ``--notify`` or ``--listen`` if SIGTERM ended it."""
 REFUSED = 6
 """The exit code of a watch if brokers refuse its login, or if another cluster answers: a restart without a change could
 lock the account.

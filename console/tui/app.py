@@ -241,8 +241,8 @@ class Console(KeysInOrder["Context"]):
         return self.navigator.view
 
     def _leave_place(self, old: Place, new: Place) -> None:
-        """Clear the message about the old place, and the cursor in time (the marked column of the graphs). If the pane
-        changes, also clear the marks of changes, since the operator has seen them.
+        """Clear the message and the read failure of the old place, and the cursor in time (the marked column of the
+        graphs). If the pane changes, also clear the marks of changes, since the operator has seen them.
         """
         if new.pane != old.pane:
             self.cluster.changed.clear()
@@ -259,8 +259,8 @@ class Console(KeysInOrder["Context"]):
     def is_busy(self, event: events.Event) -> bool:
         """Return whether a key that was typed ahead has to wait for the work that earlier keys began.
 
-        That work is a command, a view that is still being read, or a read of names for a completion. A visible question
-        does not count, since the key may answer it.
+        A key waits for an apply under way, a command, a view that is still being read, or a read of names for a
+        completion. A key does not wait while a question is visible, since it may be the answer.
         """
         if "applying" in self.__dict__ and self.applying.busy:
             return True
@@ -283,7 +283,8 @@ class Console(KeysInOrder["Context"]):
 
     async def action_do(self, action: str) -> None:
         """Run the action of a key: call the method ``do_ID`` of the first receiver that has it. If no receiver has it,
-        open the view whose name is the id. If the key is inactive, only show the reason.
+        open the view whose name is the id. If the key works in the current view but is inactive now, only show the
+        reason.
 
         Args:
             action: id of a key in `keymap`. If the key does not work in the current view, nothing happens.

@@ -69,7 +69,8 @@ class Applying:
             cluster: the visible session and its reads.
             message: the message line, which gets the outcomes.
             journal: the journal, which is read again after an apply.
-            operating: runs the operation that would wait after an exit.
+            operating: names the running operation. An exit interrupts the operation until a process continues it, so
+                kac asks first.
             contexts: the contexts that the operator can switch to.
         """
         self._app, self._cluster, self._session = app, cluster, cluster.session
@@ -95,7 +96,7 @@ class Applying:
 
         Args:
             valid_only: send the edits that brokers accept, and leave the others staged.
-            force: overwrite the changes that another client made to the same values since they were staged.
+            force: overwrite the changes that another client made to the same values since the edits were staged.
         """
         from console.tui.screens import Confirm
 
@@ -143,8 +144,8 @@ class Applying:
     async def confirm(self, question: session_apply_flow.Question) -> str:
         """Return ``""`` if the operator agrees, else the reason for the refusal as text.
 
-        Risks that were read while the question is visible are added to it; if it was answered before, they get their
-        own question.
+        If the first question is still visible when the risks have been read, the risks are added to it. If it is
+        closed, a question of their own shows them.
         """
         from console.tui.screens import Confirm
 
@@ -222,7 +223,9 @@ class Applying:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def do_quit(self) -> None:
-        """Exit kac. Ask first if staged edits would be lost, or if a running operation would wait."""
+        """Exit kac. Ask first if staged edits would be lost, or if a running operation would stop until a process
+        continues it.
+        """
         self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
@@ -379,8 +382,8 @@ class Applying:
 
 
 _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
-"""The questions that an apply asks. It does not read deletions before the question, because `_tell_deletions` adds
-them to the visible question.
+"""The questions that an apply asks, and the work before them. `deletions` is False, because `_tell_deletions` reads
+the deletions while the question is already visible, and adds them to it.
 """
 
 

@@ -157,7 +157,9 @@ class Bar:
         self.line.open(modes[mode], text, prompt=prompt)
 
     def remembered(self, text: str) -> str:
-        """Return an entry without its secrets, for the history; also write a command to the history file."""
+        """Return an entry without its secrets, for the history. If the entry is a command, also write it to the
+        history file.
+        """
         from console.language.secret_values import redact
 
         kept = redact(text)

@@ -56,7 +56,7 @@ _KEY_SIGNS = {
 
 
 EVENTS_SHOWN = 3
-"""Maximum number of events that the message line shows for the column at the cursor in time."""
+"""Maximum number of events that the message line shows for the marked column of the graphs."""
 
 
 def sign(key: str) -> str:
@@ -319,13 +319,13 @@ class Frame:
 
     def note(self) -> Line:
         """Return the text that the message line shows while it has no message: why data can't be read, else the
-        events at the cursor in time, else the view's own note.
+        events in the marked column of the graphs, else the view's own note.
         """
         return self._lost() or self._moment() or self._navigator.view.note()
 
     def _moment(self) -> Line:
-        """Return the first events in the column at the cursor in time, the number of the others, and the key that
-        replays from there. Empty without a cursor in time.
+        """Return the line about the marked column of the graphs: its first events, the number of the others, and the
+        key that replays from its time. Empty if no column is marked.
         """
         if (moment := self._cluster.half_hour.moment) is None:
             return []

@@ -25,8 +25,8 @@ PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
 TYPING = "typing"
 """Name of the worker that reads names to complete a half-typed command."""
 PATIENCE = 1.0
-"""Seconds after which a key counts as handled in any case, since its widget may have been removed before it reported
-that.
+"""Seconds after which a key counts as handled in any case: a widget that was removed meanwhile never reports that it
+has handled the key.
 """
 AHEAD = 0.15
 """Maximum seconds between two keys for the second to count as typed ahead: in that time the operator can't have seen
@@ -38,16 +38,16 @@ ALT = "alt+"
 CHECK_EVERY = 0.01
 """Seconds between two checks while a key waits."""
 RESTS = 8
-"""Number of successive checks that must find no widget with messages before the next key is passed on. The event
-loop runs once between two checks, since a worker or a timer takes some rounds of it until it sends a message.
+"""Number of successive checks that must find no widget with messages before the next key is passed on. Between two
+checks the event loop runs one round; a worker or a timer may need several rounds before it sends a message.
 """
 A_LOOK = 0.002
-"""A round of the event loop counts as one check, and as one more for each time that it takes this many seconds: a
-loop that is busy with other work runs fewer rounds.
+"""Seconds. A round of the event loop counts as one check, and each full `A_LOOK` of its duration as one more,
+because a loop that is busy with other work runs fewer rounds.
 """
 ROUNDS = 20
-"""Maximum number of times that `no_messages` waits for messages that earlier messages caused; after it, the next key is
-passed on in any case.
+"""Maximum number of rounds of messages for which `no_messages` waits, as messages cause further ones. After the last
+round, the next key is passed on in any case.
 """
 
 
@@ -56,7 +56,7 @@ class Typed(NamedTuple):
 
     event: events.Key | events.Paste
     ahead: bool
-    """Whether it was typed before the operator can have seen the effect of the key before it."""
+    """Whether the key or paste was typed before the operator can have seen the effect of the key before it."""
 
 
 class KeysInOrder(App[Result]):
@@ -74,8 +74,8 @@ class KeysInOrder(App[Result]):
     _arrived = 0.0
     _settling: asyncio.Task[None] | None = None
     _held_output = False
-    """Whether the last key was Ctrl-S. A Ctrl-Q after it does not quit, since elsewhere it resumes the output that
-    Ctrl-S stopped.
+    """Whether the last key was Ctrl-S. A Ctrl-Q right after it does not quit, since users type it to resume the
+    output that Ctrl-S stops elsewhere.
     """
     keys_seen = 0
     """Number of keys and pastes that were passed on so far."""

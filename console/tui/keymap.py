@@ -30,7 +30,9 @@ CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", 
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
 MIRRORS = "mirrors"
 GRAPHED = (NOW, OVERVIEW, WATCH, TOPICS, TOPIC, GROUPS, GROUP, BROKERS)
-"""The views with graphs of the last half hour, in which keys move the cursor in time (the marked column)."""
+"""The views with graphs of the last half hour, in which keys move the cursor in time: the mark on one column of all
+graphs.
+"""
 KEPT_IN_HISTORY = (BROKERS, TOPICS, TOPIC, ENTITIES, CONFIGS, QUOTAS, GROUPS, DRIFT, USAGE, EVENTS, LINT, CONNECTORS)
 """The views for whose rows a key shows the history."""
 WATCHABLE = (TOPICS, TOPIC, GROUPS, GROUP, BROKERS, CONNECTORS, CONNECTOR)

@@ -27,8 +27,8 @@ class NextSteps:
         self._editing, self._message, self._execute = tools.editing, tools.message, tools.execute
 
     def staging(self, steps: Sequence[Next]) -> Staging | None:
-        """Return the effect of the step that the key would stage; None if no step has edits or a command. It is cached
-        until the cluster or the plan changes, because a step may have an edit for each partition.
+        """Return the effect of the step that the key would stage; None if no step has edits or a command. The effect
+        is cached until the cluster or the plan changes, because a step may have an edit for each partition.
         """
         session = self._cluster.session
         known = (steps, session.snapshot, session.plan)

@@ -1,6 +1,6 @@
-"""Operations (moves in many steps, redrives) from the screen: the forecast and the question before one begins, and its
-steps while the console is open. After that, any process of this host can continue it: another console, or ``kac
-moves --continue``.
+"""Operations (moves in many steps, redrives) from the screen: the forecast and the question before one begins, and
+its steps while the console is open. Once the console is closed, any process of this host can continue the
+operation: another console, or ``kac moves --continue``.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ MOST_CHANGES = 8
 TEXT_WIDTH = 400
 """Width in cells for which the lines of a text are made; the terminal folds them itself."""
 _TOLD = {"lag_seconds": "behind"}
-"""Id of a column -> its printed name, where the usual name would be that of another column: ``lag`` is a number of
-records.
+"""Id of a column -> its printed name, for columns whose usual name already means another column: ``lag`` is a number
+of records, so the column of seconds is ``behind``.
 """
 HANG = triage.LABEL
 """Number of blanks with which a line of details begins if it continues the line before."""
@@ -288,8 +288,9 @@ class PaneLines:
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Print the causes of trouble that are new, changed or gone. Print nothing if `says_changes` is False, or
-        while the pane Now is visible: `_tell_row_changes` prints them there, as changes of its rows.
+        """Print the causes of trouble that are new, changed or gone, and say so if no trouble is left. Print nothing
+        if `says_changes` is False. While the pane Now is visible, leave out the causes: `_tell_row_changes`
+        prints them, as changes of the pane's rows.
         """
         now = self._causes()
         before, self._troubles = self._troubles, now

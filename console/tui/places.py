@@ -179,7 +179,7 @@ class BackStack:
 
     def go(self, place: Place, *, aside: bool = False) -> None:
         """Make another place the current one, and put the old one on the stack. If the new place is on the stack
-        already, remove it and all places above it instead.
+        already, remove it and all places above it instead, except for the search and the overview.
 
         Args:
             aside: whether the place is another section of the same entity; the stack then stays as it is.

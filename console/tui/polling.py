@@ -35,8 +35,8 @@ to any of these, the cluster counts as not answering.
 MORE_AFTER = 0.5
 """Seconds for which `View.read_more` of a new view waits, so that the view's rows are read first."""
 LONGEST_POLL = 10.0
-"""Upper limit, in seconds, of the duration that is remembered of a poll; the next poll counts as late after twice that
-duration.
+"""Seconds. A poll counts as late after twice the duration of the last one, but not before `PATIENCE`; a last poll
+longer than this counts as this long.
 """
 
 log = logging.getLogger(__name__)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 SHOWN_EVERY = 0.25
 """Minimum seconds between two updates of the rows during a search."""
 SHARE = 4
-"""The rows are made again after at least this many times as long as making them took the last time."""
+"""Minimum pause between two updates of the rows during a search, as a multiple of the time that the last update
+took.
+"""
 SOON = 0.5
 """Seconds for which the view's read waits for the end of a search, so that keys typed ahead apply to its rows."""
 LIVE = 50
@@ -53,8 +55,8 @@ class _Run(NamedTuple):
 
 
 class AskedRecords:
-    """The search for the records that a statement selects, and the keys that change the statement. It runs once, and
-    again only on a key.
+    """The search for the records that a statement selects, and the keys that change the statement. The search runs
+    once, and again only on a key.
 
     Attributes:
         wanted: the statement.

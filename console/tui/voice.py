@@ -65,7 +65,7 @@ class Voice:
             self._out.flush()
 
     def say_at(self, text: str) -> None:
-        """Print a line about a change, after the time of now."""
+        """Print the present time and a line about a change."""
         self.say(f"{clock(self._now())} {text}")
 
     def say_all(self, lines: Sequence[str]) -> None:
@@ -99,8 +99,8 @@ class InputLines:
         Thread(target=self._read, name="lines", daemon=True).start()
 
     def next(self) -> str | None:
-        """Return the next line without its line end. Return None, and begin to read one, if none has been read; `ended`
-        is True after the end of the input.
+        """Return the next line that has been read, without its line end. If there is none, return None, and begin to
+        read one; after the end of the input, return None, and `ended` is True.
         """
         if self._lines:
             self._is_asked = False

@@ -265,7 +265,8 @@ class HalfHourWatch:
         usage: throttled client, from the lake -> number of a time slot -> requests per minute; None if no lake was
             read.
         moment: the column that the cursor in time marks; None without a cursor in time.
-        left_at: the column that it marked in the place before; None if it marked none.
+        left_at: the column that the cursor in time marked when the operator last left a place; None if there was no
+            cursor in time, or if the operator has removed it since.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
@@ -435,8 +436,8 @@ class HalfHourWatch:
         return found
 
     async def _read(self) -> None:
-        """Read the log end offsets for rates; if lags were not read within `READS_EVERY`, also the lags of the next
-        groups.
+        """Read the log end offsets and log directories for rates; if lags were not read within `READS_EVERY`, also
+        the lags of the next groups.
         """
         session = self._session
         await session.rates.read((), self._reading.contact.silent)
@@ -494,8 +495,8 @@ class LintWatch:
         await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
-        """Read the data that the rules need, and run the rules, if something changed or is old. If the read fails,
-        store the reason in `problem`, and keep the last report.
+        """Read the data that the rules need, and run the rules, if something changed or is old; at most at the pace
+        `LOOKS`. If the read fails, store the reason in `problem`, and keep the last report.
         """
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):

@@ -269,8 +269,9 @@ async def config_change(
 
 
 async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
-    """Wait until the brokers describe the new values, so that a describe right after this command does not show the old
-    ones; at most `_SEEN_TRIES` reads. A change of loggers is visible at once.
+    """Wait until the brokers describe the new configs or quotas, so that a describe right after this command does
+    not show the old ones; at most `_SEEN_TRIES` reads. Do not wait for loggers, whose change is visible at once,
+    or for credentials.
     """
     if request.type in QUOTA_TYPES:
         await _until_quotas_seen(client, request, change.staged)

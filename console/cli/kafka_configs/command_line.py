@@ -134,7 +134,7 @@ ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""Singular name of an option -> the entity type. They are in the order in which kafka-configs looks for these
+"""Singular name of an option -> the entity type. The entries are in the order in which kafka-configs looks for these
 options, because this order determines which of two entities is the first.
 """
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}

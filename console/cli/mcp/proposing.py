@@ -54,7 +54,9 @@ MOST_FILES = 200
 
 
 class NotProposed(Exception):
-    """A proposal was not written; the text is the reason. data: the brokers' responses, if they checked the plan."""
+    """A proposal was not written; the text is the reason. data: the brokers' responses, if they checked the plan; if
+    raised by `Proposals.propose`, also the proposed statements.
+    """
 
     def __init__(self, failure: Failure, data: Mapping[str, Data] | None = None) -> None:
         super().__init__(str(failure))
@@ -83,8 +85,8 @@ class Proposals:
 
         Raises:
             NotProposed: the text is invalid, contains a statement that can't be proposed, or stages nothing; the
-                brokers refuse the plan; or the file can't be written. Its data repeats the statements, and its remedy
-                names a command for a person.
+                brokers refuse the plan; or the file can't be written. The error's data repeat the statements, and its
+                remedy names a command for a person.
             Refused, AdminError: as for reads.
         """
         try:
@@ -317,8 +319,8 @@ def _checks(results: Iterable[StepResult]) -> list[Data]:
 
 
 def _refusals(results: Iterable[StepResult]) -> list[str]:
-    """Return a line for each change that brokers refuse. A refusal because this principal lacks the right is not
-    counted: a person with the right may apply the change.
+    """Return a line for each change that brokers refuse. A change that they refuse only because this principal lacks
+    the right has no line: a person with the right may apply it.
     """
 
     return [

@@ -185,8 +185,8 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
-        """Discard the staged edits of the marked keys, or of the key under the cursor. If they have no staged edits,
-        stage the deletion of their overrides.
+        """Discard the staged edits of the marked keys, or of the key under the cursor. If none of these keys has a
+        staged edit, stage the deletion of their overrides.
         """
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.line is not None]

@@ -54,7 +54,9 @@ class _OfConnect(DetailsView[Row]):
         return known.connect, known.configs, known.connect_seen, known.lags, known.log_ranges, self.place
 
     def empty_text(self) -> str:
-        """Return how to name a Connect cluster in the context, if it names none; else the usual text."""
+        """Return the text of a table without rows: if the context names no Connect cluster, how to name one; else
+        the usual text.
+        """
         return super().empty_text() if self.is_named else wrapped(connectors.NOT_NAMED, self.app.size.width)
 
     def note(self) -> Line:
@@ -204,7 +206,7 @@ class ConnectorView(_OfOne[connect.Task]):
         return [connect.Task(connectors.ITSELF, its.state, its.worker, its.trace), *its.tasks]
 
     def key(self, row: connect.Task) -> Hashable:
-        """Return the row's key: the number of the task."""
+        """Return the row's key: the number of the task; `ITSELF` for the connector's own row."""
         return row.number
 
     def words(self, row: connect.Task) -> str:

@@ -325,11 +325,11 @@ class DetailsView(GraphedView[Row]):
     # -- methods of each pane ------------------------------------------------------------------------------------------
 
     def details(self, row: Row) -> list[Line]:
-        """Return the details of a row.
+        """Return the details of a row. A subclass may return only the title, if there is nothing to say beyond the
+        row's cells (the default), or an empty list, to show no details.
 
         Returns:
-            The first line has the title as its only span; the others are the text, which the caller wraps. Only a title
-            if there is nothing to say beyond the row's cells. Empty if the row has no details.
+            The first line has the title as its only span; the others are the text, which the caller wraps.
         """
         return [[(self.key_text(self.key(row)), "")]]
 

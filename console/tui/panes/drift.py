@@ -55,8 +55,8 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return self._scope
 
     def find(self, tables: Tables) -> Sequence[lake_rows.DriftRow]:
-        """Return the differences from the lake: of all clusters in the scope of clusters, otherwise of this cluster.
-        Raises LakeError.
+        """Return the differences in the lake: if the scope is clusters, those of all clusters, else those of this
+        cluster. Raises LakeError.
         """
         cluster = None if self._scope == "cluster" else self.cluster_id
         return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
@@ -172,8 +172,8 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return [[(lake_rows.row_name(row), "")], *lake_rows.drift_lines(row), *does]
 
     def _wishes(self, row: lake_rows.DriftRow) -> list[lake_staging.Wish]:
-        """Return for each peer that differs the wanted edit; for a peer that is another cluster, a note that it can't
-        be staged here.
+        """Return the wanted edit for each peer that differs; for a peer that is another cluster, in place of the
+        edit, a note that the edit can't be staged from this context.
         """
         return [self._wish(each) for each in row.odd.values()]
 

@@ -58,8 +58,8 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
         return self._fleet.rows, triage.verdict, triage.muted, known.topics, known.lags, known.lag_trends
 
     async def read(self) -> None:
-        """Begin the reads of other clusters that are due, and read this console's cluster. Raises AdminError if that
-        does not answer.
+        """Begin the reads of other clusters that are due, and read this console's cluster. Raises AdminError if this
+        console's cluster does not answer.
         """
         if self._leaving is None or self._leaving.is_finished:
             if not self._is_open:

@@ -257,8 +257,8 @@ class HistoryView(LakeView[PastRow]):
         self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     async def _take_back(self, number: int) -> None:
-        """Stage the edits that revert a change of the journal; if that is refused, show the reason. number: of the
-        change.
+        """Stage the edits that revert a change of the journal; if that is refused, show the reason. number: the
+        number of the change in the journal.
         """
 
         try:
@@ -281,8 +281,8 @@ class HistoryView(LakeView[PastRow]):
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:
-    """Return the edit that undoes a change from the lake. If the key was changed again since, add a note that the edit
-    undoes that too.
+    """Return the edit that undoes a change from the lake. If the key was changed again later, add a note that the edit
+    also undoes the later change.
 
     Args:
         known: a snapshot with the brokers' descriptions of config keys.

@@ -82,7 +82,7 @@ class LakeView(DetailsView[Row]):
 
     def question(self) -> Hashable:
         """Return the parameters of the query, apart from the lake and the cluster. The view queries again if they
-        differ (`!=`).
+        differ (`!=`) from those of the last query.
         """
         raise NotImplementedError
 

@@ -280,8 +280,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return ""
 
     def _chosen(self) -> present_triage.CauseRow | None:
-        """Return the row under the cursor; None without rows. If the row came under the cursor without a move by the
-        operator, show a message and return None once; the next key applies to the row.
+        """Return the row under the cursor; None without rows. If the operator has not moved the cursor to the row
+        (the cursor's former row is gone, or a worse cause came within the last `UNREAD` seconds), show a message
+        and return None once; the next key applies to the row.
         """
         row = self.row()
         if row is not None and monotonic() - self._came_at < UNREAD:

@@ -98,7 +98,7 @@ class OnlyTrouble:
         """Return the text of a view that shows only rows in trouble and has none.
 
         Args:
-            calm: the view's own words for that, such as ``no connector is in trouble``.
+            calm: the view's own sentence for this case, such as ``no connector is in trouble``.
             wanted: the view's filter; ``""`` without a filter.
         """
         if self._found is None and self._worker is not None:

@@ -122,8 +122,8 @@ class OverviewView(GraphedView[graphs.Graph]):
         await self.cluster.triage.first()
 
     async def read_more(self) -> None:
-        """Read the throttled clients from the lake, if there is one. Only here, because the lake's reader takes
-        memory.
+        """Read the throttled clients from the lake, if there is one. Only this view reads them, because the lake's
+        reader takes memory.
         """
         # A lake in an object store has to be opened to find out whether it exists.
         where = self._lake.where
@@ -199,8 +199,8 @@ class OverviewView(GraphedView[graphs.Graph]):
         return super().note() or [(self._who_is_throttled(), "muted")]
 
     def _who_is_throttled(self) -> str:
-        """Return the sources from which data on throttled clients come; if there are none, the sources that would have
-        them.
+        """Return the sources from which kac has data on throttled clients; if it has none, the sources that would
+        give them.
         """
         observations = self.cluster.triage.observations
         files = observations.last.facts.request_logs.files if observations is not None else ()

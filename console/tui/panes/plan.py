@@ -157,7 +157,7 @@ class PlanView(View):
         self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))
 
     def _applied(self) -> list[DiffGroup]:
-        """Return the edits of the last apply, until another edit is staged; empty if there was no apply."""
+        """Return the edits of the last apply; empty before the first apply, and once another edit is staged."""
         applied = self.session.applied
         if applied is None:
             return []
@@ -223,8 +223,9 @@ class PlanView(View):
         self._message.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
-        """Open the command bar with the command that sets the config or quota under the cursor to another value. For
-        any other edit, show a message how to change it.
+        """Open the command bar with the command that sets the config or quota under the cursor to another value; on
+        a title, with the command that sets a config or quota of the entity. For any other edit, show a message
+        how to change it.
         """
         about, slot = self.target(), self.slot
         if about is None:

@@ -53,8 +53,8 @@ class _Kept(NamedTuple):
 
     Attributes:
         edge: the roots to show: those that match, and the users of matching client ids.
-        whole: the roots that match themselves and have children, all of which are shown.
-        clients: the entities below a user that match.
+        whole: the roots that match by their own text and have children; all of these children are shown.
+        clients: the matching entities below a user; below a root outside of `whole`, only these are shown.
     """
 
     edge: Sequence[quota.QuotaEntity]
@@ -283,8 +283,8 @@ class QuotasView(View):
         self.cluster.reading.tick()
 
     def draw(self) -> None:
-        """Draw the tree of quotas and staged edits. If many entities have to be sorted, do that in another thread, and
-        draw then.
+        """Draw the tree of quotas and staged edits. If many entities have to be sorted, sort them in another thread,
+        and draw the tree when that is done.
         """
         if not self._listed.take():
             if self._orders is None or self._orders.is_finished:
@@ -425,7 +425,7 @@ class QuotasView(View):
 
 
 def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bool = False) -> list[Line]:
-    """Return the lines about the quota that applies to an entity, and the quotas that it overrides.
+    """Return the lines about the quota that applies to an entity, and about the quotas which that quota overrides.
 
     Args:
         sharing: whether to list the client ids that share this quota.
@@ -440,7 +440,7 @@ def _is_recent(surveyed: datetime | None) -> bool:
     """Return whether all quotas were read less than `SURVEY_EVERY` ago, so that opening the pane reads nothing.
 
     Args:
-        surveyed: the time of the last such read, UTC; None, for which the result is False, if there was none.
+        surveyed: the time of the last such read, UTC; None if there was none, and the result is then False.
     """
     # Ignore a survey in the future, which a clock that was set back leaves.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY

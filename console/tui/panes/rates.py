@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
-    """Read log end offsets in a worker, from which rates are computed: those of these topics' partitions, and those of
-    some further partitions, which the calls take in turn.
+    """Read the data from which rates are computed, in a worker: the log end offsets of the partitions of `topics`, and
+    each time the next few of all other partitions and log directories, if they are due.
 
     Not part of `View.read`, because a broker that answers late must not delay the view.
     """

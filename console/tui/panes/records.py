@@ -110,8 +110,8 @@ class RecordKeys:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
     async def do_letters(self) -> None:
-        """Show the pane of dead letters for the topic of the record under the cursor; without rows, for the only topic
-        of the search. If the search has several topics, show a message.
+        """Show the pane of dead letters for the topic of the record under the cursor; without rows, for the only
+        topic of the search. If there are no rows and the search has several topics, show a message.
         """
         target = self._view.target()
         if target is None:
@@ -148,7 +148,7 @@ class RecordsView(DetailsView[records.RecordRow]):
     """The records that a statement (topics, partition, start, conditions) selects.
 
     The search runs once, without an automatic refresh, because rows must not move under the cursor. A statement with
-    ``follow`` adds new records on top. The snapshot never has contents of records, only this view.
+    ``follow`` adds new records on top. Contents of records are only in this view, never in the snapshot.
     """
 
     NAME = keymap.RECORDS
@@ -187,7 +187,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
-        """Begin the search, once. After a pause of the live refresh, continue a search that follows new records."""
+        """Begin the search if it is due: at first, and after a key that requested it; then wait at most `SOON`
+        seconds for its end. After a pause of the live refresh, continue a search that follows new records.
+        """
         self._asked.resume()
         if self._asked.take_due():
             # Search in a worker: meanwhile the screen shows the records found so far.
@@ -249,7 +251,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
 
     def in_trouble(self, row: records.RecordRow) -> bool:
-        """Return whether the record is of another kind than the other records, or can't be decoded."""
+        """Return whether the kind of the record's value differs from that of nearly all other records, or the record
+        can't be decoded.
+        """
         return row.is_odd
 
     def empty_text(self) -> str:
@@ -309,8 +313,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{records.progress_text(self._asked.answer.progress)}; Esc stops{about}"
 
     def _about_row(self) -> Line:
-        """Return why the record under the cursor can't be decoded, or how it differs from the others; empty for an
-        ordinary record.
+        """Return why the record under the cursor can't be decoded, or how it differs from the other records; for the
+        first record after a group's committed offset, that the group has to read it next. Empty for an ordinary
+        record.
         """
         row = self.row()
         if row is None:

@@ -43,7 +43,9 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return super().known() or not self.is_named
 
     def empty_text(self) -> str:
-        """Return how to name a registry in the context, if it names none; else the usual text."""
+        """Return the text of a table without rows: if the context names no schema registry, how to name one; else
+        the usual text.
+        """
         return super().empty_text() if self.is_named else wrapped(schemas.NOT_NAMED, self.app.size.width)
 
     def inputs(self) -> tuple[object, ...]:

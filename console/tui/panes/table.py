@@ -259,8 +259,8 @@ class TableView(ShownRows[Row]):
     row, which takes long for 100,000 rows.
     """
     NEWEST_FIRST: ClassVar[bool] = False
-    """Whether new rows are added on top. The cursor then follows the newest row while it is on it, and the status
-    counts new rows above the screen.
+    """Whether new rows are added on top. While the cursor is on the newest row, it then moves to each new one;
+    otherwise the status counts the new rows above the screen.
     """
 
     ROW_TABLE: ClassVar[type[RowTable]] = RowTable
@@ -323,8 +323,9 @@ class TableView(ShownRows[Row]):
             self.tell_where()
 
     def empty_text(self) -> str:
-        """Return the text of a table without rows: that nothing exists, nothing matches the filter, or nothing is in
-        trouble.
+        """Return the text of a table without rows: that nothing exists, that nothing matches the filter, or that the
+        data are not read yet. While `!` (only trouble) is on, the table shows `OnlyTrouble.calm` instead if the
+        data are read.
         """
         filtered = f"no row passes /{clean(self.filter_text, 60)}  (Esc shows all)" if self.filter_text else ""
         empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.app.size.width)
@@ -429,7 +430,8 @@ def _itself(row: object) -> object:
 def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[Row]:
     """Return rows sorted by a key, in descending order if `down`; rows with the same key keep their order.
 
-    Only distinct keys are sorted: many rows have few distinct keys, and no other thread runs while Python sorts a list.
+    Only the distinct keys are sorted, because many rows have few of them, and because no other thread runs while Python
+    sorts a list.
     """
     alike: dict[Any, list[Row]] = {}
     for row in rows:

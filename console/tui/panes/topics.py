@@ -181,8 +181,8 @@ class TopicsView(DetailsView[Topic]):
         return ("topic", topic.name) if topic is not None else None
 
     async def read(self) -> None:
-        """Read all topics if that is due, else those on the screen; then their configs. A worker reads the rates
-        meanwhile.
+        """Read all topics if that is due, else those on the screen; then the configs of the topics on the screen. A
+        worker reads the rates meanwhile.
 
         Raises:
             AdminError: no broker answered.

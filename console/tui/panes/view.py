@@ -173,7 +173,7 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """Apply the colours, or their absence, to the new widgets."""
+        """Draw the new widgets without colours if the cluster does not answer, else with them."""
         self._dim()
 
     def _dim(self) -> None:

@@ -130,7 +130,9 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return [row.name for row in self.visible_rows() if row.is_found and row.subject.kind == kind]
 
     async def read_more(self) -> None:
-        """Read the lag of the groups on the screen, the brokers' disks, and the times of the newest records."""
+        """Read the lag of the groups on the screen, and the times of the newest records; if connectors are watched,
+        also the lag of the sinks' groups; if brokers are watched, also their disks.
+        """
         session, kinds = self.session, {each.kind for each in self._watching.subjects}
         groups = self._shown(watched.GROUP)
         if watched.CONNECTOR in kinds and session.context.settings.connect:
