@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark all tests in this folder as broker tests. Move tests that leave changes on shared clusters to the end.
-    Mark tests on the older version as long, except the core tests, because the recorded contracts already compare
-    the embedded cluster with that version.
+    Mark tests on the older version as long, because the recorded contracts already compare the embedded cluster
+    with that version; the core tests on it are not marked.
     """
     for item in items:
         if item.path.is_relative_to(HERE):

@@ -61,8 +61,8 @@ def environment(realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Configure:
-    """Provide a function that returns a context. It is read from a client.properties with these options of the login
-    module and these further lines.
+    """Provide a function that takes options of the login module and further lines, writes a client.properties with
+    them, and returns the context that kac reads from it.
     """
 
     def write(options: str = "", *lines: str) -> Context:

@@ -266,8 +266,9 @@ async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], pa
 
 
 def wave(number: int) -> list[Line]:
-    """Return log lines of two brokers: requests, some of them in the same second, a change, and lines that kac can't
-    read. number: the second of the requests, modulo 60, and the number of the changed topic.
+    """Return `WAVE` log lines of two brokers: requests, some of them in the same second, a change, and lines that
+    kac can't read. number: the number of the wave; it determines the second of the requests and the name of the
+    changed topic.
     """
     at = AT + timedelta(seconds=number % 60)
     made = [produce(100, at=at + timedelta(milliseconds=place), principal="User:p") for place in range(WAVE - 4)]

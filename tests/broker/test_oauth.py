@@ -68,7 +68,9 @@ def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Callable[..., Context]:
-    """Provide a function that returns a context, read from a client.properties with these lines."""
+    """Provide a function that takes further lines of a client.properties, options of the login module and
+    environment variables, and returns the context that kac reads from them.
+    """
 
     def write(*lines: str, jaas: str = "", **environ: str) -> Context:
         file = tmp_path / "client.properties"

@@ -57,7 +57,9 @@ set ip 127.0.0.9 connection_creation_rate=20
 set broker <default> log.cleaner.backoff.ms=20s
 set broker 2 log.cleanup.policy=compact,delete
 """
-"""Statements that change entities which both ways share, so kac and Kafka's tools make them one after the other."""
+"""Statements about entities of which the cluster has only one, so the test lets kac and Kafka's tools change them
+one after the other.
+"""
 SHARED_BACK = """
 unset ip 127.0.0.9 connection_creation_rate
 unset broker <default> log.cleaner.backoff.ms

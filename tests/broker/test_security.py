@@ -50,7 +50,9 @@ Configure = Callable[..., Context]
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """Provide a function that returns a context, read from a client.properties with these lines."""
+    """Provide a function that takes bootstrap servers, further lines of a client.properties and environment
+    variables, and returns the context that kac reads from them.
+    """
 
     def write(bootstrap: str, *lines: str, **environ: str) -> Context:
         file = tmp_path / "client.properties"

@@ -252,8 +252,8 @@ def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
     far: Reached, realm: Kdc, kerberos: Mapping[str, str], tmp_path: Path, *, canonical: bool
 ) -> None:
     """kac requests the ticket on this host, for the name that the broker advertises and not for the address of the
-    tunnel. canonical: whether krb5.conf has Kerberos' default, by which it would look up the name, which this host
-    can't resolve.
+    tunnel. canonical: whether krb5.conf has Kerberos' default, by which Kerberos would look up the name, which
+    this host can't resolve.
     """
     trusted = [line for line in Path(kerberos["properties"]).read_text().splitlines() if line.startswith("ssl.trust")]
     keys = f'useKeyTab=true keyTab="{realm.keytab("alice")}" principal="alice@{REALM}"'

@@ -681,7 +681,9 @@ def _levels(url: str) -> dict[str, str]:
 
 
 def _walked_loggers(bootstrap: str, urls: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Set log levels on all workers. Revert the second change: the logger gets the level of its parent logger again."""
+    """Set log levels on all workers. A revert gives a logger the level of its parent logger again. If a parent
+    logger is set later, kac warns that this also sets the loggers below it.
+    """
     _context_with(home, bootstrap, *urls)
     code, told = cli.run(["run", "--context", "w", "-e", LOGGERS]), capsys.readouterr()
     assert code == 0, told

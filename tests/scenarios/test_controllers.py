@@ -1,7 +1,7 @@
 """Tests of controllers that are separate nodes.
 
-Embedded controllers give the answers of real controllers, and elect a leader after kills. From real controllers that
-kac reads directly (KIP-919), it shows the same values as Kafka's own commands.
+Embedded controllers give the answers of real controllers, and elect a leader after kills. If kac reads real controllers
+directly (KIP-919), it shows the same values as Kafka's own commands.
 """
 
 import asyncio
@@ -137,7 +137,7 @@ def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: py
 
 
 def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
-    """An embedded controller that is not the active one answers like such a controller of Kafka 4.4."""
+    """An embedded controller that is not the active one gives the same errors as such a controller in Kafka 4.4."""
 
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
@@ -386,8 +386,8 @@ def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int =
 
 
 def replication(kafka: KafkaCommands, real: QuorumCluster) -> set[tuple[str, str, str]]:
-    """Return (role, node, directory id) of each replica of the metadata log, as Kafka's own command shows them. It
-    calls the voters followers.
+    """Return (role, node, directory id) of each replica of the metadata log, as Kafka's own command shows them; a
+    voter that the command calls a follower has the role ``voter``.
     """
     arguments = ["--bootstrap-controller", real.bootstrap_controllers, "describe", "--replication"]
     done = kafka.run(QUORUM, arguments)
@@ -555,8 +555,8 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
-    """Run `kac triage` for some seconds; return name of a cause -> the cause as JSON. Repeat a verdict of `UNKNOWN`: a
-    node that has just started may not answer within a poll.
+    """Run `kac triage` for some seconds; return name of a cause -> the cause as JSON. Run it again while the verdict
+    is `UNKNOWN`, because a node that has just started may not answer within a poll.
     """
     deadline = time.monotonic() + patience.PATIENCE
     while True:

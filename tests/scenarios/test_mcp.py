@@ -1,5 +1,6 @@
 """Tests of `kac mcp` with the protocol's own client, on a process of kac, or on a server in this process if only the
-answers matter. On real brokers they also check the requests: a proposal changes nothing until a person applies it.
+answers matter. On real brokers the tests also check the requests: a proposal changes nothing until a person
+applies it.
 """
 
 import asyncio
@@ -118,8 +119,8 @@ async def refused(session: ClientSession, tool: str, **arguments: object) -> dic
 
 
 def told(result: CallToolResult) -> dict[str, Any]:
-    """Return the data of an answer. Raises AssertionError unless the answer contains the same data as JSON text, after
-    a text that marks it as data, and as fields.
+    """Return the data of an answer. Raises AssertionError unless the answer contains the data twice: as fields, and
+    as JSON text that follows the text `MARK`.
     """
     mark, text = result.content
     assert isinstance(mark, TextContent)
@@ -590,7 +591,7 @@ def test_standard_output_has_nothing_but_the_protocol(served: tuple[IO[str], IO[
 
 
 def test_the_end_of_the_client_is_no_failure(served: tuple[IO[str], IO[str], Child]) -> None:
-    """If the client stops reading kac's standard output and then closes its standard input, kac exits with 0 and
+    """If the client stops reading kac's standard output and then closes kac's standard input, kac exits with 0 and
     reports no failure.
     """
     to, got, process = served

@@ -249,9 +249,9 @@ def contexts(source: ThreadedCluster, bare: ThreadedCluster, tmp_path: Path, mon
 def test_the_lag_is_by_the_offset_syncs_of_either_cluster(
     mirrored: ThreadedCluster, without_syncs: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kac computes a mirror's lag from the offset syncs in the target or in the source. The target's newest sync maps
-    source offset 10 to 8, and the target's end offset is 12, so the records below 14 of 20 are copied. The source's
-    sync maps 16 to 11, so the records below 17 are copied.
+    """kac computes a mirror's lag from the offset syncs in the target or in the source, which has 20 records. The
+    target's newest sync maps source offset 10 to 8, and the target's end offset is 12, so all records below
+    source offset 14 are copied. The source's sync maps 16 to 11, so all records below 17 are copied.
     """
     for target, copied in ((mirrored, 14), (without_syncs, 17)):
         rows = told(capsys, target, "lag", "--source-context", "east")

@@ -183,7 +183,7 @@ async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.Capt
 
 async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
     """If kac has not read the topic's configs, it still stages the cancellation, as one that may lose records. The
-    apply leaves the move as it is.
+    apply judges the cancellation again, and does not send it: the move goes on.
     """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
@@ -449,8 +449,9 @@ def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
 
 
 def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluster: ThreadedCluster) -> None:
-    """A script with a throttle sets rates on the brokers that copy or are copied from, and lists of throttled replicas
-    on the topic. The journal has their removal before the apply, and `kac due` lists it.
+    """A script with a throttle sets rates on the brokers that copy or are copied from, and lists of throttled
+    replicas on the topic. The journal has the time at which each of these settings is to be reverted, and `kac
+    due` lists the settings.
     """
     script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
     assert kac("run", "-e", f"{script}\napply --yes").code == 0
@@ -558,7 +559,7 @@ def test_leftovers_say_what_an_operation_owns(
     kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`kac leftovers` names the operation that owns a throttle. A throttle that the journal does not have is listed
-    with an unknown owner, and the script removes only this throttle.
+    with an unknown owner, and the script that `kac leftovers` prints removes only this throttle.
     """
     send = changes.send
 

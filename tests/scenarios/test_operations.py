@@ -179,8 +179,8 @@ async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
 
 
 async def test_what_another_owner_throttled_stays(world: World) -> None:
-    """If another owner has set a throttle, kac reports its rate, which limits kac's moves too, and leaves the replicas
-    that this owner listed in the list.
+    """If another owner has set a throttle, kac reports its rate, which limits kac's moves too. At the end the other
+    owner's rate and list of throttled replicas are as before.
     """
     world.cluster.state.alter_config(broker_resource(1), {RATES[0]: "77"})
     world.cluster.state.alter_config(topic_resource("orders"), {LISTS[0]: "3:1"})
@@ -285,8 +285,8 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
 
 async def test_few_changes_take_throttles_off(world: World) -> None:
-    """kac makes only two changes of throttles, one that sets them and one that removes them, although the moves end one
-    after another: the journal records each change.
+    """kac changes throttles only twice, to set them and to remove them, although the moves end one after another,
+    because the journal records each change.
     """
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8 * (number + 1))
@@ -366,8 +366,8 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
 
 
 async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> None:
-    """For a goal with brokers and log directories, replicas first move to another broker, then to another directory of
-    it. The revert does both too.
+    """If a goal names brokers and log directories, a replica first moves to its new broker, then to its new
+    directory there. The revert restores both the brokers and the directories.
     """
     wanted = ((4, 2, 1), *LAYOUT[1:])
     into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
@@ -498,8 +498,8 @@ DRAIN_POINTS = (
     "before:AlterConfigs:2",
     "before:ended:1",
 )
-"""The points at which kac is killed, a point for each of its processes, one after another: in the first step, at the
-removal of throttles, and at the end.
+"""The points at which kac is killed, one for each process of kac, in this order: in the first step, at the removal
+of throttles, and at the end.
 """
 
 client = worlds.client("racked_cluster")

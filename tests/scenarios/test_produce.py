@@ -637,7 +637,9 @@ CONFIGS = {"large": {"max.message.bytes": "2000"}, "few": {"min.insync.replicas"
 
 
 async def made(link: Link, name: str) -> None:
-    """Create the topics of a test, whose names begin with `name`, each with its own replicas."""
+    """Create a topic for each item of `BROKERS`, with one partition on these brokers, the configs of `CONFIGS`, and
+    a name that begins with `name`.
+    """
     topics = [
         NewTopic(f"{name}-{what}", assignments=(brokers,), configs=CONFIGS.get(what, {}))
         for what, brokers in BROKERS.items()

@@ -88,7 +88,9 @@ def values(*numbers: int) -> Counter[bytes | None]:
 
 
 def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int]) -> None:
-    """Commit offsets for a group, which keeps its offsets in other partitions. at: (topic, partition) -> offset."""
+    """Commit these offsets for a group; its committed offsets of other partitions stay. at: (topic, partition) ->
+    offset.
+    """
 
     def put(each: EmbeddedCluster) -> None:
         found = each.state.groups.get(group)
@@ -696,8 +698,8 @@ async def test_what_goes_on_by_the_journal_is_said(
 async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kac warns if a redrive would send the letters of a row of `kac dead-letters` again. It recognizes them although,
-    a minute later, the row's condition has other ages and the redrive therefore has another group.
+    """kac warns if a redrive would send the letters of a row of `kac dead-letters` again. kac recognizes the letters
+    although, a minute later, the row's condition has other ages and the redrive therefore has another group.
     """
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})

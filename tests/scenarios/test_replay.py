@@ -181,8 +181,8 @@ def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
 
 def told(data: str) -> list[tuple[object, ...]]:
     """Return the causes of a verdict in JSON as sorted tuples: cause, certainty, broker and partition (-1 if it has
-    none), the keys of the subject, and the number of symptoms that it explains. They have no names of topics, groups
-    or clients.
+    none), the keys of the subject, and the number of symptoms that the cause explains. The tuples have no names
+    of topics, groups or clients.
     """
     return sorted(
         (
@@ -204,8 +204,8 @@ def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 
 def stood(live: list[Verdict]) -> set[str]:
-    """Return the ids of the causes that are in both of the last two live verdicts. A cause from the very last answers
-    may be missing in the record.
+    """Return the ids of the causes that are in both of the last two live verdicts, because a cause from the very
+    last answers may be missing in the record.
     """
     return set.intersection(*({each["id"] for each in timeless(one)["causes"]} for one in live[-2:]))
 

@@ -1,6 +1,6 @@
-"""Tests of triage's polls: kac reports reads whose answers are lost, refused or denied, until it has read the same data
-again. On real brokers they measure the seconds until triage names a broker that dies, hangs or returns, and how
-certain it is.
+"""Tests of triage's polls: kac reports reads whose answers are lost, refused or denied, until it has read the same
+data again. On real brokers the tests measure the seconds until triage names a broker that dies, hangs or returns,
+and how certain the verdict is.
 """
 
 import argparse
@@ -47,8 +47,8 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A client that notes the name of each operation, and lets those that a test names fail, time out or take a time on
-    a clock.
+    """A client that keeps the name of each operation. The operations in `refused` fail, those in `late` time out,
+    and those in `moves` advance a clock.
     """
 
     def __init__(self, client: AdminClient) -> None:
@@ -430,8 +430,8 @@ async def _leader(three: KafkaCluster) -> int:
 
 @pytest.mark.long
 async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
-    """Triage names a paused node as down or not responding, whether the paused node is first in the bootstrap servers,
-    is missing in them, or only one other node is there. After the node runs again, the verdict is healthy.
+    """Triage names a paused node as down or not responding, whether the bootstrap servers begin with the paused
+    node, lack only this node, or are only one other node. After the node runs again, the verdict is healthy.
     """
     three = own_cluster
     await asyncio.to_thread(three.bring_up)

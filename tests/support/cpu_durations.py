@@ -1,8 +1,8 @@
 """The CPU time of each test: ``pytest -p tests.support.cpu_durations --cpu-durations 30``.
 
-The time of a test includes all processes under it (brokers, commands, Spark), so it is the same on a busy machine as on
-an idle one. The time of a process that still runs counts for the test during which the process used it. Works with
-``-n``.
+The CPU time of a test is the same on a busy machine as on an idle one. It includes the time of all processes under the
+test (brokers, commands, Spark). The time of a process that several tests use counts for the test during which the
+process used it. Works with ``-n``.
 """
 
 import os

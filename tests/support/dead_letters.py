@@ -78,7 +78,7 @@ def with_range(place: observed_logs.Place, found: LogRange) -> Callable[[Snapsho
 
 
 def gone_on(group: str, place: observed_logs.Place, offset: int) -> Callable[[Snapshot], Snapshot]:
-    """Return a function that returns a snapshot in which the group's committed offset of a partition is this one."""
+    """Return a function that returns a snapshot in which the group's committed offset of a partition is `offset`."""
 
     def learn(known: Snapshot) -> Snapshot:
         position = known.group_positions[group]

@@ -253,8 +253,8 @@ def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, st
     """Return triples (beginning, repeated part, end) that make texts of any length on which an expression may
     backtrack.
 
-    The repeated part is a literal, a character of a class, a pair of such characters, or a beginning of the expression.
-    at_length: whether to repeat also 24 instead of 6 random mixtures of the expression's characters.
+    The repeated part is a literal, a character of a class, a pair of such characters, a beginning of the expression, or
+    a random mixture of its characters. at_length: whether to use 24 such mixtures instead of 6, and more pairs.
     """
     parsed = _parser.parse(expression.pattern, expression.flags)
     units = list(dict.fromkeys(_units(parsed)))[:24]

@@ -1,5 +1,5 @@
-"""Changes of groups' offsets from kac's commands to the cluster, on any cluster, and clients that make groups for
-them.
+"""Helpers for tests of changes to groups' offsets, on any cluster: they stage and apply commands of kac, and run the
+clients that make the groups.
 """
 
 from collections.abc import Mapping

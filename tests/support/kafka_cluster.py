@@ -1,4 +1,5 @@
-"""A real Kafka cluster on loopback: each process is a KRaft broker and controller. All end with the test process.
+"""A real Kafka cluster on loopback: each process is a KRaft broker and controller. All processes end with the test
+process.
 
 ``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs a cluster until Ctrl-C.
 """

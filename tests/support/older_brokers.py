@@ -24,7 +24,9 @@ OLDER = tuple(name for name in RELEASES if name not in spec.RELEASE_NAMES)
 
 @cache
 def known_release(name: str) -> spec.Release:
-    """Return a release as clients see it, imitated or not. Raises KeyError for any other name."""
+    """Return a release as clients see it, whether or not the embedded cluster imitates it. Raises KeyError for any
+    other name.
+    """
     return (
         spec.release(name) if name in spec.RELEASE_NAMES else spec.read_releases(FILE.read_text(encoding="utf-8"))[name]
     )

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 PATIENCE = 120.0
-"""Seconds after which a wait fails. It stops tests that hang, and is far longer than usual waits on a busy machine; no
-test measures it.
+"""Seconds after which a wait fails. It stops tests that hang, and is far longer than usual waits on a busy machine,
+so no result of a test depends on it.
 """
 LONG_PATIENCE = 900.0
 """Seconds after which a wait fails for work that takes a minute or two: starting Spark, making an environment, taking

@@ -77,7 +77,7 @@ def or_skip() -> Iterator[None]:
 
 
 def running(make: Callable[[], C]) -> Iterator[C]:
-    """Enter the context manager that `make` returns, yield it, and exit it at the end of the fixture; the body of a
+    """Enter the context manager that `make` returns, yield it, and exit it at the end. For use as the body of a
     fixture. Skips the test as `or_skip` does.
     """
     with or_skip():

@@ -20,7 +20,7 @@ DUMP_SECONDS = 200.0
 
 def make() -> None:
     """Make the archive from the classes of a session that writes and reads a table. Sessions that also read topics use
-    a copy of it, because Java accepts an archive whose jars are the first ones of its class path.
+    a copy of the archive, because Java accepts an archive whose jars are the first ones of its class path.
 
     Raises NoSpark, NotStarted and OSError.
     """

@@ -67,8 +67,8 @@ GROUPS = ("a", "ab", "b", "*", "*a")
     )
 )
 def test_an_allow_that_a_denial_covers_decides_nothing(known: Sequence[Acl]) -> None:
-    """If a DENY covers an ALLOW entirely, removing the ALLOW takes no rights away. Groups are used because their names,
-    unlike topics', can begin with ``*``.
+    """If a DENY covers an ALLOW entirely, removing the ALLOW takes no rights away. The test uses groups, because
+    their names, unlike topics', can begin with ``*``.
     """
     seen = with_parts(healthy(), acls=tuple(known))
     whole = authorizer.AclIndex(known)

@@ -236,8 +236,8 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
 
 
 def tables() -> list[Any]:
-    """Return the columns of all nouns and of all modules, as test parameters, with examples of columns that depend on
-    arguments.
+    """Return the columns of all nouns and all `Columns` of the modules in `console.present` and `console.answers`,
+    as test parameters; also examples of columns that depend on arguments.
     """
     found: dict[str, Columns[Any]] = {name: kind.columns for name, kind in KINDS.items()}
     found["acls by resource"] = ACLS["resource"]

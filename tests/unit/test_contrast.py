@@ -69,8 +69,8 @@ def test_what_a_dark_red_on_green_is_to_a_protanope() -> None:
 
 
 def test_rounding_is_that_of_the_screen() -> None:
-    """In 256 colours, the dark theme's backgrounds are the colours to which Rich rounds them, because Textual draws
-    with Rich, and they are dark.
+    """In 256 colours, the dark theme's backgrounds are dark. They are the colours to which Rich rounds the theme's,
+    because Textual draws with Rich.
     """
     dark = {text.paper for text in contrast.texts() if text.theme == DARK.name and text.depth == "256 colours"}
     assert DARK.background not in dark

@@ -90,8 +90,8 @@ def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
 
 
 def test_last_answers_that_do_not_fit_are_left_off_for_a_while_and_counted(tmp_path: Path) -> None:
-    """If answers of 30 MiB come at each poll and do not fit, the memory does not try to keep them at each poll, counts
-    them as lost, and keeps small answers.
+    """If answers of 30 MiB come at each poll and do not all fit, the memory leaves out some of them for some
+    minutes, counts these as lost, and keeps small answers.
     """
     memory, chance = Memory(Header()), random.Random(3)
     bodies = [chance.randbytes(1 << 20) for _ in range(30)]

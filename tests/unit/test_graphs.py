@@ -81,8 +81,8 @@ def test_a_place_too_narrow_has_no_graph_and_unknown_is_blank() -> None:
 
 @given(known_values, st.sampled_from([80, 120, 200]), st.integers(1, 6))
 def test_a_column_later_all_stands_one_cell_to_the_left(values: dict[int, float], width: int, rows: int) -> None:
-    """One column later, every cell of a graph is one place further left. Left out are the newest column, the column
-    that disappears, and changes of the scale.
+    """One column later, every cell of a graph is one place further left. The test does not compare the newest column
+    and the column that disappears, nor graphs whose scale changes.
     """
     before = charted(values, width)
     seconds = before.axis.seconds

@@ -59,8 +59,8 @@ def test_whatever_fails_each_member_has_an_answer(count: int, data: st.DataObjec
 
 @given(st.integers(2, 300), st.data())
 def test_members_with_errors_of_their_own_keep_no_other_from_being_read(count: int, data: st.DataObject) -> None:
-    """If members without rights get errors of their own and a spoiler fails the batch for the others, all other members
-    are still read.
+    """If some members of a batch get errors because of missing rights, and a spoiler fails the batch for the rest,
+    every member with the rights is still read, except the spoiler.
     """
     members = st.integers(0, count - 1)
     denied, spoilers = data.draw(st.frozensets(members)), data.draw(st.frozensets(members, max_size=2))

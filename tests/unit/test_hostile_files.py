@@ -425,8 +425,8 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
 
 
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
-    """If all further children of a database page are its first child, the page itself or a missing page, the reader
-    reports damage, and returns some of the answers.
+    """If a database page names, for all its children but the first, the first child, the page itself or a missing
+    page, the reader reports damage, and returns some of the answers.
     """
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())

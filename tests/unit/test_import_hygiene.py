@@ -44,9 +44,9 @@ def test_what_nouns_agents_and_registries_need_is_loaded_for_them_alone() -> Non
 
 
 def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
-    """The console, whose screens all read events, does not load some modules at its start. It loads the lake's
-    reader only if the context has a lake. It loads the journal and the kinds of edits only after a change, and
-    the reader of kac's version only to write a record.
+    """The modules with which the console keeps events and answers do not load, when they are imported, the lake's
+    reader, which only contexts with a lake need; the journal and the kinds of edits, which are needed only after
+    a change; and the reader of kac's version, which is needed only to write a record.
     """
     watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
     code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"

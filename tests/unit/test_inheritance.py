@@ -194,8 +194,8 @@ def test_what_a_broker_tells_of_each_name_is_taken_from_its_entries() -> None:
 def test_what_is_given_in_another_unit_is_converted_and_named(
     resource: config.ConfigResource, key: str, weaker: str, given: str, inherited: str
 ) -> None:
-    """An inherited value of a weaker key, which brokers list in that key's unit, is converted to the overridden key's
-    unit, and the key is named.
+    """If a value is inherited from a weaker key with another unit, kac converts the value to the unit of the
+    overridden key, and names the weaker key.
     """
     source = DYNAMIC_DEFAULT if resource.is_cluster_default else DYNAMIC_BROKER
     told = config.ConfigEntry(

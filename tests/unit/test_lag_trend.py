@@ -156,8 +156,8 @@ def test_a_partition_is_stuck_soon_or_late_and_no_more_once_its_commit_moves() -
 def test_a_partition_waits_while_its_member_works_off_another_one(
     left: int, stuck: tuple[tuple[str, int], ...]
 ) -> None:
-    """A partition without commits counts as stuck only when its member's other partition has no more records left than
-    one interval's.
+    """A partition without commits does not count as stuck while its member still has, in its other partition, more
+    records to read than those of one interval.
     """
     end = 10_000
     times = [second / 1 for second in range(0, 61, 2)]

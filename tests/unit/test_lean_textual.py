@@ -1,5 +1,5 @@
-"""Tests that kac does not need the modules of Textual that it does not load at the start. They fail if another release
-of Textual uses these modules elsewhere.
+"""Tests that kac does not need the modules of Textual that it does not load at the start. The tests fail if another
+release of Textual uses these modules elsewhere.
 """
 
 import ast

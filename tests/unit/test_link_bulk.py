@@ -174,7 +174,7 @@ bulk.MANY = most = 0
 gc.collect()
 gc.freeze()
 before = gc.get_freeze_count()
-# So that what is alive makes a collection due as soon as may be, and garbage outweighs it by then.
+# A full collection is due as early as the live objects allow; by then there is more garbage than live objects.
 bulk.OBJECTS_EACH = before // bulk.FULL_COLLECTION_EVERY
 each = 2 * bulk.OBJECTS_EACH
 for _ in range(3 * bulk.FULL_COLLECTION_EVERY):

@@ -171,7 +171,9 @@ def join(name: str) -> Make:
 
 
 def remote(kept_ms: str) -> Make:
-    """Return a change that adds the topic of remote storage with this retention, and a tiered topic of a week."""
+    """Return a change that adds the topic with the metadata of remote storage, and makes topic orders a tiered topic
+    with a retention of a week. kept_ms: retention.ms of the topic with the metadata.
+    """
     return lint_cases.both(
         placed((1, 2, 3), name=REMOTE),
         topic("cleanup.policy", "delete", REMOTE),
@@ -183,7 +185,7 @@ def remote(kept_ms: str) -> Make:
 
 
 def segmented(name: str, batch: int, segment: int) -> Make:
-    """Return a change that gives a topic this largest batch, and these bytes of a segment."""
+    """Return a change that sets configs of a topic. batch, segment: its max.message.bytes and its segment.bytes."""
     return lint_cases.both(
         placed((1, 2, 3), name=name),
         topic("max.message.bytes", str(batch), name),
@@ -253,7 +255,9 @@ def test_remote_storage_that_forgets_segments_of_a_tiered_topic_is_a_finding() -
 
 
 def test_the_step_for_a_segment_is_the_least_that_takes_the_batches() -> None:
-    """A larger one would outgrow a retention by size."""
+    """Lint proposes the smallest segment that takes the topic's batches, because a larger segment could exceed the
+    topic's retention by size.
+    """
     makes = (segmented("orders", 100 * MB, 50 * MB), topic("retention.bytes", str(200 * MB)))
     (found,) = found_by("settings-contradict", *makes)
     assert found.edits == (SetConfig(topic_resource("orders"), "segment.bytes", str(100 * MB)),)
@@ -267,7 +271,9 @@ def test_no_step_makes_segments_smaller_than_batches() -> None:
 
 
 def contradicting(source: int, *ids: int) -> Make:
-    """Return a change that lets brokers take batches that are larger than their segments, by values of a source."""
+    """Return a change by which brokers accept batches that are larger than their segments. source: where both values
+    are set, the code of a `ConfigSource`. ids: the brokers' ids.
+    """
 
     def make(seen: Seen) -> Seen:
         for broker in ids:
@@ -310,6 +316,8 @@ def test_brokers_are_judged_without_the_configs_of_topics() -> None:
     ids=["the only one", "next to another", "next to one that also matches nothing"],
 )
 def test_no_step_removes_the_last_acl_of_a_resource(others: tuple[Acl, ...], *, is_offered: bool) -> None:
-    """A resource without an ACL may be open to everybody."""
+    """Lint proposes no step that removes the last ACL of a resource, because a resource without an ACL may be open
+    to everybody.
+    """
     found = found_by("acl-matches-nothing", lint_cases.acls(acl("User:alice", "orders", host="app.example"), *others))
     assert [bool(each.edits) for each in found] == [is_offered] * len(found) != []

@@ -28,7 +28,7 @@ def meaning(name: str, *words: str) -> object:
 
 
 def reset_to(*place: str) -> ResetOffsets:
-    """Return the statement that resets a group's offsets with these options of a place."""
+    """Return the statement that resets a group's offsets as these options say, such as ``--to-earliest``."""
     meant = meaning("groups", "--reset-offsets", "--group=g", "--all-topics", "--execute", *place)
     assert isinstance(meant, tuple)
     (statement,) = parse("\n".join(meant))

@@ -1,5 +1,5 @@
-"""Tests that another order of a list that brokers treat as a set is not a change, in every part of kac that compares
-it.
+"""Tests for lists that brokers treat as sets: another order of the items is not a change, in every part of kac that
+compares such lists.
 """
 
 from datetime import UTC, datetime

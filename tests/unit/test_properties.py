@@ -50,7 +50,7 @@ def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
 
 @st.composite
 def broken_at_backslashes(draw: st.DrawFn, text: str) -> list[str]:
-    """Draw the lines of an entry: one, or up to four, each of which but the last ends with a backslash."""
+    """Draw one to four lines of an entry; each line but the last ends with a backslash."""
     places = [at for at, before in enumerate(text) if at and before not in " \t\f" and _breakable(text, at)]
     cuts = sorted(draw(st.sets(st.sampled_from(places), max_size=3))) if places else []
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]

@@ -1,5 +1,5 @@
-"""Tests of removed rights as a cause: triage names a change of ACLs right before reads or writes that need the right
-stopped, and the fix grants the right again.
+"""Tests of removed rights as a cause: if reads or writes that need a right stop right after a change of ACLs removed
+it, triage names this change, and the fix grants the right again.
 """
 
 from collections import Counter
@@ -182,8 +182,9 @@ def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> 
     ids=["the first on the topic", "read", "the group", "another group", "another topic"],
 )
 def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is_named: bool) -> None:
-    """Triage names a change of ACLs if a reader, which committed every 5 s until then, stops right after it and needs
-    the right. After other changes it names a record that blocks the reader.
+    """If a reader, which committed every 5 s until then, stops right after a change of ACLs took away a right that
+    it needs, triage names this change. If the reader does not need the right, triage names a record that blocks
+    the reader.
     """
     causes = all_of_a_reader((OTHER,), (OTHER, taken))
     found = [each for each in causes if each.cause == "access-changed"]

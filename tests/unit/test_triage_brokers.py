@@ -121,7 +121,8 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, seve
 @pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
 def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
     """Triage names a disk as filling only if it will be full within 30 times the time over which its trend was
-    observed, here 40 s; a disk that loses 2 of 900 bytes per poll of 5 s has longer.
+    observed, here 30 times 40 s. A disk with 900 free bytes that loses 2 bytes per poll of 5 s will be full only
+    after that.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -389,8 +390,8 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])
 def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: bool) -> None:
-    """A growing lag is named as slowness only if commits continue; until the next commit is overdue, slowness is only
-    possible. The last commit is from the poll in which the lag first grew.
+    """A growing lag is likely slowness only if commits continue. Without commits, slowness is only possible until
+    the next commit is overdue. The last commit is from the poll in which the lag first grew.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -486,8 +487,8 @@ def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
 
 @pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
 def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> None:
-    """After four elections while all voters are up, the row about the quorum disappears after a minute, or after three
-    times their interval.
+    """If there were four elections while all voters were up, the row about the quorum disappears after a minute
+    without an election, or after three times the interval of the elections if that is longer.
     """
 
     def restless(snapshot: Snapshot, tick: int) -> Snapshot:

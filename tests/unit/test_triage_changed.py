@@ -108,12 +108,12 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] | None = None,
 ) -> list[Claim]:
-    """Return the claims of `changed-lately` on a cluster that `before` makes until the tick `WHEN` and `then` from it
-    on, while producers write to a topic.
+    """Return the claims of `changed-lately` on a cluster to which producers write. `before` makes its snapshot until
+    the tick `WHEN`, and `then` from that tick on.
 
     Args:
-        is_back: whether `before` makes the cluster again from the tick `BACK` on.
-        stops: whether the writes stop with the change.
+        is_back: whether `before` makes the snapshot again from the tick `BACK` on.
+        stops: whether the writes stop at `WHEN`.
         ticks: number of polls.
         authors: the authors of changes; None if no author is known.
     """
@@ -534,8 +534,8 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
 def test_a_move_that_no_list_showed_takes_away_what_it_added(
     stages: tuple[tuple[int, ...], ...], *, is_named: bool
 ) -> None:
-    """A reassignment that no list of reassignments contained is recognised if the replicas of both places are in sync
-    for a poll or two.
+    """A reassignment that no poll saw in the list is recognised by polls in which the old and the new replicas are
+    all there. Triage names it only if fewer replicas than before are left at the end.
     """
     first, both, last = stages
 
@@ -1710,8 +1710,8 @@ def test_a_topic_made_again_on_purpose_is_no_row_once_its_readers_read_it() -> N
 def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
     certainty: Certainty | None, *, members: bool, was_read: bool
 ) -> None:
-    """Triage names offsets of a topic that were deleted from a group that still exists, with its offsets of users, with
-    a certainty that depends on whether it has members and read the topic.
+    """If the offsets of a topic are deleted from a group that keeps its offsets of another topic, triage names the
+    deletion. How certain it is depends on whether the group has members, and on whether a member read the topic.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -151,8 +151,8 @@ def test_a_group_is_of_the_sink_whose_tasks_run(kafka: str, names: list[str]) ->
 
 @pytest.mark.parametrize(("client", "step"), [("connector-consumer-orders-sink-0", "restart task 1 of it"), ("c", "")])
 def test_the_tasks_of_a_sink_that_are_not_in_its_group_are_named(client: str, step: str) -> None:
-    """If a slow sink has two running tasks and its group only one member, the evidence says so, and if the member's
-    client id shows its task, the step restarts the other task.
+    """If a slow sink has two running tasks and its group only one member, the evidence says that not all tasks are
+    in the group. If the member's client id shows its task, the step restarts the other task.
     """
 
     def at(committed: int, end: int) -> Snapshot:

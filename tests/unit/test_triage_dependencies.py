@@ -56,8 +56,8 @@ EVERYTHING = {
 
 
 def needed(symptom: symptoms.Symptom, snapshot: Snapshot | None = None) -> dict[Entity, int]:
-    """Return entity -> its shortest distance, for the entities on which a symptom depends. snapshot: None for
-    `cluster()`.
+    """Return entity -> how a symptom depends on it, as a constant of `console.triage.dependencies` from `ITSELF` to
+    `BELONGS`; the lowest if there are several. snapshot: None for `cluster()`.
     """
     changed = {sort: {name: Entity(sort, name) for name in names} for sort, names in EVERYTHING.items()}
     found: dict[Entity, int] = {}

@@ -121,14 +121,18 @@ def stopped_before(
     commits: bool = False,
     name: str = "g",
 ) -> list[Claim]:
-    """Return the claims about a group that had no members at the first poll; 10 records a second come meanwhile.
+    """Return the claims about a group that had no members at the first poll, and has committed offset 500 of a
+    partition that gets 10 records per second.
 
     Args:
-        ends: seconds before the fourth poll -> the end of its log then, by the times of the records. It committed 500.
-        limits: lines of the brokers' files.
-        beside: another topic.
-        protocol: that of the group's members, empty if it never had any.
-        commits: whether a client commits for it in another partition.
+        ends: seconds before the fourth poll -> the end offset of the partition at that time, by the records'
+            timestamps.
+        limits: configs in the brokers' files; None for none.
+        beside: the name of a further topic; ``""`` for none.
+        type_: the type of the group.
+        protocol: the protocol of the group's members; ``""`` if it never had any.
+        commits: whether a client commits offsets of another partition for the group.
+        name: the id of the group.
     """
     at = (START + 4 * TICK).timestamp()
     former = Former(at, 700, tuple((at - before, end) for before, end in ends))
@@ -151,7 +155,10 @@ def stopped_before(
 
 
 def test_a_group_that_stopped_before_the_console_is_possible_trouble() -> None:
-    """At 300 s its log had fewer records than it read, so that it read until later; at 120 s it had more."""
+    """A group that stopped before the first poll is a possible trouble, and its title says since when at the
+    earliest: 300 s before the fourth poll the log ended below the committed offset, so the group read until then
+    or later.
+    """
     (claim,) = stopped_before([(600, 100), (300, 400), (120, 520)])
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
     assert claim.title == "group g has no member, and records wait; it read until 02:55:20 or later"
@@ -298,8 +305,8 @@ def test_a_log_that_was_cut_back_is_read_from_there() -> None:
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
-    """The forecast of a reset never re-reads or skips more records than the log has; if both offsets are in the log, it
-    is their distance.
+    """The forecast of a reset never has more re-read or skipped records than the log has. If the committed offset is
+    in the log, their number is its difference from the new offset.
     """
     log = cluster.LogRange(start, start + length)
     offset = min(max(to, log.start), log.end)  # staging refuses other offsets
@@ -472,8 +479,8 @@ def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes(
 
 @pytest.mark.parametrize("other", [2, None])
 def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | None) -> None:
-    """It is no trouble that brokers can't create __consumer_offsets if one of them can, because its replication factor
-    is lower, or hidden: each broker uses its own value.
+    """If some brokers can't create __consumer_offsets, this is no trouble as long as another broker may be able to:
+    its replication factor is lower, or hidden. Each broker uses its own value.
     """
     base = small(2, 3)
     entries = () if other is None else (ConfigEntry(FACTOR, str(other), ConfigSource(4)),)
@@ -653,8 +660,8 @@ def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
 
 
 def test_members_of_different_services_are_told_apart() -> None:
-    """The evidence about rebalances says so if the group's clients read different topics, but not if they are instances
-    of one service.
+    """If the group's clients read different topics, the evidence about rebalances says that they are different
+    services. It does not say this of the instances of one service.
     """
 
     def evidence(*members: tuple[str, tuple[str, ...]]) -> str:
@@ -702,8 +709,8 @@ def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*,
 
 
 def test_the_rebalances_are_named_while_no_member_is_left() -> None:
-    """Triage names the stuck record or the rebalances also at polls without a member: the only process of a service
-    ends at a record, and is started again.
+    """Triage names the stuck record or the rebalances also at polls without a member, because a service's only
+    process may end at the record and be started again.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

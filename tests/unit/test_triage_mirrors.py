@@ -105,8 +105,9 @@ def test_a_flow_that_beats_was_taken_down_or_is_unknown_is_no_row(last: Beat | N
 
 
 def test_a_flow_without_copies_of_days_ago_or_whose_copies_grow_is_no_trouble() -> None:
-    """A flow without heartbeats is no trouble if it has no copies, stopped days ago, or its copies grow: by default
-    MirrorMaker writes heartbeats also of the opposite flow, even if it copies no topic there.
+    """A flow without heartbeats has no row if it has no copies, because by default MirrorMaker writes heartbeats
+    also for the opposite flow, even if that flow copies no topic. A flow that stopped days ago, or whose copies
+    still grow, has a row without an alarm.
     """
     assert rows(verdict(replace(flow(beat(300)), topics=()))) == []
     ((name, severity, _),) = rows(verdict(flow(beat(2 * 86_400))))

@@ -401,8 +401,8 @@ def test_replicas_that_stay_out_are_broken() -> None:
 def test_a_short_session_may_be_why_a_broker_is_fenced_again_and_again(
     session: str, silent: int, refuses: int, *, is_short: bool
 ) -> None:
-    """If a broker is fenced again and again and its session timeout is short, the evidence says so; the certainty
-    stays, because the controllers' value counts, which no API shows.
+    """If a broker is fenced again and again and its session timeout is short, the evidence names the timeout. The
+    certainty stays the same, because the controllers' value counts, which no API shows.
     """
     file = samples.config_set(
         {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": "2000"}, STATIC_BROKER_CONFIG
@@ -459,8 +459,9 @@ def shown(*issuers: str) -> Facts:
 def test_another_authority_may_be_why_a_broker_does_not_follow(
     issuers: tuple[str, ...], between: dict[str, str], *, is_told: bool
 ) -> None:
-    """If a broker does not follow the others and its certificate has another issuer, the evidence says so; not if it
-    follows them, because then they trust it.
+    """If a broker does not follow the others and its certificate has another issuer than theirs, the evidence names
+    both issuers. If the broker follows the others, the issuers are no cause, because the brokers trust each
+    other.
     """
 
     def out(each: Partition) -> Partition:

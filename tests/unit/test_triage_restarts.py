@@ -347,8 +347,9 @@ def test_the_row_of_a_long_restart_keeps_its_text(seconds: int) -> None:
     [(10**9, 10**6, True), (10**9, 9 * 10**8, False), (10**6, 0, False), (10**9, 2 * 10**8, False)],
 )
 def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: int, *, is_emptied: bool) -> None:
-    """If a broker comes back with much smaller replicas than before, the row says so: a volume may not be mounted, or
-    another host may run with its id. A planned new disk is no trouble either.
+    """If a broker comes back with much smaller replicas than before, the row says that its disks are empty: a volume
+    may not be mounted, or another host may run with its id. The row gives no alarm, because the disk may have
+    been replaced on purpose.
     """
 
     def holding(size: int) -> Snapshot:

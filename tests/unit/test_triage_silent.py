@@ -365,8 +365,8 @@ def test_keys_that_become_one_are_named() -> None:
 
 
 def test_a_partition_with_all_records_is_one_row_if_it_is_also_hot() -> None:
-    """A partition that gets all records, 6 MiB/s, is one row with the hot partition: its size names it, and the end
-    offsets show since when.
+    """A partition that gets all records, 6 MiB/s, has one row: `keys-collapsed`, or `hot-partition` if the rates are
+    computed from the sizes of replicas alone.
     """
     before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
 

@@ -1,4 +1,4 @@
-"""Tests of slow groups: the evidence says what changed when their lag began to grow, and where it grows."""
+"""Tests of slow groups: title and evidence say what changed when their lag began to grow, and where it grows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def slow(
 
 def at_rates(writes: Callable[[int], int], reads: Callable[[int], int]) -> Callable[[int], list[tuple[int, int, str]]]:
     """Return a function from tick to the rows of six partitions. writes, reads: tick -> the records written to, and
-    read from, each partition in it.
+    read from, each partition in that tick.
     """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -146,7 +146,7 @@ def test_a_rise_from_before_the_console_is_told_by_the_times_of_the_records(
 
     Args:
         former: seconds since the first poll -> the end offset of a log at that time.
-        says: the expected evidence; None for none.
+        says: words of the title; None if it does not name the writes.
     """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -229,8 +229,8 @@ def test_fewer_reads_are_told() -> None:
 
 @pytest.mark.parametrize("written", [0, 500])
 def test_what_changed_is_told_of_the_partitions_that_are_read(written: int) -> None:
-    """The evidence only counts partitions that the group reads, not those of a topic that it left and of which it has
-    an offset. written: the new records of that topic in each tick.
+    """The rates in the title are only those of partitions that the group reads, not of a topic that it left and of
+    which it has an offset. written: the new records of that topic in each tick.
     """
     rows = at_rates(since_then(50, 400), lambda _: 60)
 
@@ -268,7 +268,7 @@ def test_nothing_is_told_of_a_change_that_is_not_clear(
     ],
 )
 def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
-    """The evidence names the member or the leader whose partitions have the growing lag. Each broker leads two
+    """The title names the member or the leader whose partitions have the growing lag. Each broker leads two
     partitions, and each of three members has two. behind: the partitions that lag.
     """
     owner = [1, 2, 1, 2, 3, 3] if behind == {1, 4} else [1, 2, 3, 1, 2, 3]
@@ -303,8 +303,8 @@ def test_a_slow_group_with_as_many_members_as_brokers_take_is_told(
 
 @pytest.mark.parametrize("joins", [0, 6])
 def test_a_slow_member_that_joined_lately_may_be_of_another_service(joins: int) -> None:
-    """If member app-3 joined lately, got two partitions of app-1 and reads more slowly, the evidence says that it may
-    be of another service.
+    """If member app-3 joined lately, got two partitions of app-1 and reads more slowly, the title says when it
+    joined, and the first step proposes a group.id of its own, because the member may be of another service.
     """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -349,8 +349,8 @@ def test_a_topic_whose_records_take_long_is_told() -> None:
 def test_records_that_retention_deletes_before_they_are_read_are_told(
     policy: str, retention: str, *, is_near: bool
 ) -> None:
-    """The evidence says so if retention will soon delete unread records: after 100 s the oldest unread record is 80 s
-    old.
+    """The title warns if retention will soon delete unread records, and a step sets a longer retention. After 100 s
+    the oldest unread record is 80 s old.
     """
     configs = samples.config_set({"cleanup.policy": policy, "retention.ms": retention}, ConfigSource(1))
     rows = at_rates(lambda _: 50, lambda _: 10)
@@ -362,8 +362,8 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
 
 
 def test_the_facts_of_a_slow_group_are_one_sentence() -> None:
-    """The evidence that most of the growth is at one member, and that its records are older than the retention, is one
-    sentence.
+    """The title says in one sentence that most of the growth is at one member, and that retention deletes this
+    member's next records.
     """
     configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
 
@@ -407,7 +407,7 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
 )
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_member_with_all_partitions_is_told(count: int, type_: str, assignor: str, *, is_range: bool) -> None:
-    """The evidence names a member that has all partitions. Only classic groups with the range assignor get the step for
+    """The title names a member that has all partitions. Only classic groups with the range assignor get the step for
     it: two rolling restarts.
     """
 
@@ -464,9 +464,7 @@ def test_a_member_with_far_more_partitions_than_another(held: tuple[int, ...], *
 
 @pytest.mark.parametrize(("behind", "is_told"), [({3, 8}, True), ({1, 3, 8, 10}, False)])
 def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told: bool) -> None:
-    """The evidence names a few partitions if all growth is in them, such as two of twelve, of different members and
-    leaders.
-    """
+    """If the lag grows only in a few partitions, in two of twelve but not in four, the title names them."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = {n: (100 + (5 if n in behind else 50) * tick, 100 + 50 * tick) for n in range(12)}
@@ -489,12 +487,13 @@ def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told:
     ],
 )
 def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, held: int, says: str | None) -> None:
-    """If a group that reads 200 records per second commits about as often, the evidence says so. commits: records per
-    second in the group's partition of __consumer_offsets.
+    """If a group that reads 200 records per second commits about as often, the title says how often. commits: records
+    per second in the group's partition of __consumer_offsets.
 
     Args:
         other: the records per second that another group reads whose offsets are in the same partition.
         held: the number of partitions of that group.
+        says: words of the title; None if it does not name commits.
     """
     offsets = cluster.Topic(OFFSETS, (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
 

@@ -377,7 +377,9 @@ def test_now_finds_what_lint_finds(name: str) -> None:
 
 
 def test_now_names_the_broker_that_gives_topics_a_value() -> None:
-    """A default of the cluster would not mend a broker's own value, and would change the other brokers."""
+    """If topics get a bad value from one broker's own config, the cause names this broker. A default of the cluster
+    would not replace that value, but would change the other brokers.
+    """
     own = lint_cases.with_config(
         lint_cases.with_parts(lint_cases.healthy(), configs_from=1),
         ORDERS,
@@ -466,7 +468,9 @@ def spread(*of_racks: str) -> Snapshot:
 
 
 LASTING = 4
-"""Number of polls after which a finding has lasted long enough to be a row, with the time until it is checked again."""
+"""Number of polls after which a new finding is a row: it has to last for some time, and the rules are not run at
+every poll.
+"""
 
 
 @pytest.mark.parametrize(("replicas", "cause"), [((1,), "single-replica"), ((1, 2), "one-rack"), ((1, 3), "")])

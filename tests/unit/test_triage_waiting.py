@@ -261,7 +261,8 @@ def test_many_transactions_at_work_are_one_line() -> None:
 
 def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_transaction() -> None:
     """If a transaction holds back readers of a topic and offsets in __consumer_offsets, triage names one cause, the
-    waiting readers, and does not list the group whose offsets are in it as one whose commits can't be known.
+    waiting readers. It does not also list the group whose offsets the transaction holds back among the groups
+    whose commits can't be known.
     """
     number = partition_of("billing", 50)
     partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
