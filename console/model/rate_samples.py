@@ -15,6 +15,10 @@ RECENT, KEPT = 60.0, 300.0
 """Age in seconds up to which all samples are kept, and the maximum age of a sample."""
 
 
+FIRST = 2
+"""Number of the oldest samples that are kept however close they are."""
+
+
 class Sample(NamedTuple):
     """Sums of offsets over a group's partitions at one time, Unix seconds."""
 
@@ -68,7 +72,8 @@ def _thinned(samples: Sequence[Sample], at: float) -> Sequence[Sample]:
     kept: list[Sample] = []
     for each in samples:
         age = at - each.at
-        if age < KEPT and (age <= RECENT or not kept or each.at - kept[-1].at >= OLDER_APART):
+        # The first two show the rates at the beginning: the lag may grow soon after it.
+        if age < KEPT and (age <= RECENT or len(kept) < FIRST or each.at - kept[-1].at >= OLDER_APART):
             kept.append(each)
     return tuple(kept)
 
