@@ -15,10 +15,6 @@ RECENT, KEPT = 60.0, 300.0
 """Age in seconds up to which all samples are kept, and the maximum age of a sample."""
 
 
-FIRST = 2
-"""Number of the oldest samples that are kept however close they are."""
-
-
 class Sample(NamedTuple):
     """Sums of offsets over a group's partitions at one time, Unix seconds."""
 
@@ -70,11 +66,16 @@ def sampled(known: Sequence[Sample], read: Iterable[PartitionLag], before: float
 
 def _thinned(samples: Sequence[Sample], at: float) -> Sequence[Sample]:
     kept: list[Sample] = []
+    spaced: Sample | None = None
     for each in samples:
         age = at - each.at
-        # The first two show the rates at the beginning: the lag may grow soon after it.
-        if age < KEPT and (age <= RECENT or len(kept) < FIRST or each.at - kept[-1].at >= OLDER_APART):
+        if age >= KEPT:
+            continue
+        is_spaced = age <= RECENT or spaced is None or each.at - spaced.at >= OLDER_APART
+        # The second one shows the rates of the beginning: a lag may grow soon after it.
+        if is_spaced or len(kept) == 1:
             kept.append(each)
+        spaced = each if is_spaced else spaced
     return tuple(kept)
 
 

@@ -151,11 +151,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
         for name, mine in known.joined.items()
         if name in now.groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
     }
-    arrivals = {
-        name: lasting
-        for name, some in known.arrivals.items()
-        if name in now.groups and (lasting := {one: each for one, each in some.items() if each.last > at - FOLLOWED})
-    }
+    arrivals = _lasting(known.arrivals, now.groups, at)
     apart = {name: each for name, each in known.apart.items() if name in now.groups}
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
     first = now is before
@@ -202,6 +198,15 @@ def _newcomers(known: Set[str], group: Group) -> Mapping[str, int]:
     """
     members = _members(group) or {}
     return Counter(who(each) for id_, each in members.items() if id_ not in known) if known else {}
+
+
+def _lasting(
+    known: Mapping[str, Mapping[str, Arrivals]], groups: Mapping[str, Group], at: datetime
+) -> dict[str, Mapping[str, Arrivals]]:
+    """Return the arrivals in groups that further ones may follow. at: the time of the poll, UTC."""
+    some = ((name, mine) for name, mine in known.items() if name in groups)
+    recent = ((name, {one: each for one, each in mine.items() if each.last > at - FOLLOWED}) for name, mine in some)
+    return {name: mine for name, mine in recent if mine}
 
 
 def _arrivals_after(

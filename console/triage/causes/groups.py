@@ -769,12 +769,8 @@ def _slow_group(
     lasts = trend.last.at - began.timestamp() >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
-    waits_for = trend.longest_behind
-    is_burst = (
-        (is_empty and had_members)
-        or not (is_empty or rebalanced or lasts or again)
-        or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND + (held or 0.0))
-    )
+    is_brief = not (is_empty or rebalanced or lasts or again)
+    is_burst = (is_empty and had_members) or is_brief or _waits_briefly(trend, held or 0.0)
     uneven = _uneven(trend) if lags else None
     fewer = _fewer(reading.group, left, arrivals or {}) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
@@ -797,6 +793,14 @@ def _slow_group(
         next=_next_of_slow(uneven is not None, fewer is not None, full is not None),
         fold=("lags", "lag, and ever more"),
     )
+
+
+def _waits_briefly(trend: LagTrend, held: float) -> bool:
+    """Return whether the records of a group wait for less than `BEHIND` beyond the time for which transactions usually
+    hold them back. held: that time in seconds.
+    """
+    waits_for = trend.longest_behind
+    return waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND + held
 
 
 _each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
@@ -1191,7 +1195,8 @@ def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iter
             "reset it; brokers refuse that while it has members" if at.member else "reset it", f"{reset} earliest"
         )
         return
-    yield cause.Next("read again all that is there: it skips no record", f"{reset} earliest")
+    stop = "; brokers refuse that while it has members, so stop them first" if at.member else ""
+    yield cause.Next(f"read again all that is there: it skips no record{stop}", f"{reset} earliest")
     place = at.topic, at.partition
     again = {each.place.about for each in observations.past.judged if each.place.key == ID}
     falls = (each.end for each in observations.last.facts.logs.falls if (each.topic, each.partition) == place)
