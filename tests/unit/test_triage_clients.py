@@ -241,6 +241,7 @@ def test_a_group_that_stands_while_transactions_end_may_get_aborted_records() ->
     ("stable", "moves"),
     [
         pytest.param(lambda tick: 110 + 20 * tick, False, id="no transactions"),
+        pytest.param(lambda tick: 108 + 20 * tick, False, id="short transactions"),
         pytest.param(lambda tick: 100 + 20 * tick - 30 * (tick % 3 > 0), True, id="other partitions move"),
     ],
 )

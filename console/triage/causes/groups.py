@@ -394,11 +394,12 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _with_aborted(claim: cause.Claim, rows: Sequence[PartitionLag], logs: ObservedLogs) -> cause.Claim:
-    """Return the claim about all stuck partitions of a group; if transactions ended in all records after its commits,
-    with the possibility that they were aborted: then a reader with read_committed gets none of them.
+    """Return the claim about all stuck partitions of a group; if there are several, and transactions ended in all
+    records after its commits, with the possibility that they were aborted: then a reader with read_committed gets none
+    of them.
     """
     ended = [ended_after(row, logs) for row in rows]
-    if not all(ended):
+    if not rows[1:] or not all(ended):
         return claim
     row = rows[0]
     fact = cause.Evidence(
@@ -413,7 +414,6 @@ def _with_aborted(claim: cause.Claim, rows: Sequence[PartitionLag], logs: Observ
     )
     return replace(
         claim,
-        certainty=Certainty.POSSIBLE,
         title=f"{claim.title}, where transactions end: they may be aborted",
         evidence=(*claim.evidence, fact),
         next=(step, *claim.next),
