@@ -48,8 +48,9 @@ def is_held(row: PartitionLag, facts: Facts) -> bool:
     return log is not None and log.last.waiting > 0 and row.committed in (log.last.stable, log.last.stable - 1)
 
 
-SOME = 10
-"""Minimum number of offsets that count as records: markers of transactions have offsets too."""
+SOME, LONGER = 10, 1.5
+"""Minimum number of offsets that count as records, as markers of transactions have offsets too; and the minimum wait as
+a multiple of the time between two reads, as a new short transaction at each read looks like one of that time."""
 
 
 def ended_after(row: PartitionLag, logs: ObservedLogs) -> int:
@@ -58,7 +59,7 @@ def ended_after(row: PartitionLag, logs: ObservedLogs) -> int:
     Streams do.
     """
     log = logs.logs.get((row.topic, row.partition))
-    if log is None or log.held < STANDS or row.committed < 0:
+    if log is None or log.held < max(STANDS, LONGER * log.every) or row.committed < 0:
         return 0
     ended = log.last.stable - row.committed
     return ended if ended >= SOME else 0
