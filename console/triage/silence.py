@@ -272,7 +272,7 @@ class HeartbeatsEnded(NamedTuple):
 
 def heartbeats_ended(observations: Observations, silent: Sequence[Silence]) -> Sequence[HeartbeatsEnded]:
     """Return those of the silent topics that had the heartbeats of a connector, none of whose other topics gets records
-    now: one that goes on without heartbeats was configured anew.
+    now: one that goes on without heartbeats was configured again.
     """
     found = []
     for each in silent:

@@ -31,7 +31,7 @@ class Writer(NamedTuple):
     """The hosts from which it may write; empty for any host."""
 
     def said(self) -> str:
-        """Return its name and its limits, in words."""
+        """Return its name and its limits, as text."""
         as_ids = f" as transactional id {' or '.join(self.ids)} and no other" if self.ids else ""
         return f"{self.principal}{as_ids}{f' from {first_few(self.hosts, FEW)} only' if self.hosts else ''}"
 
