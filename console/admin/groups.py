@@ -34,7 +34,7 @@ from console.model.identity import uuid_of
 from console.model.numbers import first_few
 from console.model.snapshot import TopicPartition
 from console.model.topic_readers import TopicReaders
-from console.wire.assignments import consumer_assignment, consumer_subscription
+from console.wire.assignments import consumer_assignment, consumer_subscription, worker_position
 from console.wire.fields import Fields
 
 SETTLE_SECONDS = 10.0
@@ -441,9 +441,9 @@ def _read_places(sources: Mapping[str, Sequence[str]], tasks: cluster.StreamsTas
 
 def classic_group(described: Any, coordinator: int) -> cluster.Group:
     """Convert a group in a DescribeGroups response to the model. Assignments are decoded for protocol type ``consumer``
-    only.
+    only, and positions in the configs' topic for workers of Connect.
     """
-    of_consumers = described.protocol_type == "consumer"
+    of_consumers, of_workers = described.protocol_type == "consumer", described.protocol_type == "connect"
     members = (
         cluster.GroupMember(
             member.member_id,
@@ -452,6 +452,7 @@ def classic_group(described: Any, coordinator: int) -> cluster.Group:
             consumer_assignment(member.member_assignment) if of_consumers else (),
             getattr(member, "group_instance_id", None),
             topics=consumer_subscription(member.member_metadata) if of_consumers else (),
+            config_offset=worker_position(member.member_metadata) if of_workers else None,
         )
         for member in described.members
     )

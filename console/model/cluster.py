@@ -494,6 +494,10 @@ class GroupMember(Struct, frozen=True):
     """The topics to which the member subscribes by name; empty if it subscribes to no topic by name."""
     regex: str = ""
     """The regular expression to which the member subscribes; ``""`` if it does not subscribe by one."""
+    config_offset: int | None = None
+    """The offset up to which a worker of Connect had read its topic of configs when it joined, -1 for none; None for
+    other members, and if the coordinator does not report it.
+    """
 
     @property
     def has_target(self) -> bool:

@@ -66,10 +66,16 @@ def sampled(known: Sequence[Sample], read: Iterable[PartitionLag], before: float
 
 def _thinned(samples: Sequence[Sample], at: float) -> Sequence[Sample]:
     kept: list[Sample] = []
+    spaced: Sample | None = None
     for each in samples:
         age = at - each.at
-        if age < KEPT and (age <= RECENT or not kept or each.at - kept[-1].at >= OLDER_APART):
+        if age >= KEPT:
+            continue
+        is_spaced = age <= RECENT or spaced is None or each.at - spaced.at >= OLDER_APART
+        # The second one shows the rates of the beginning: a lag may grow soon after it.
+        if is_spaced or len(kept) == 1:
             kept.append(each)
+        spaced = each if is_spaced else spaced
     return tuple(kept)
 
 

@@ -358,7 +358,7 @@ def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | No
     if now is None:
         return None
     if before is None:
-        return _rise(ends, now)
+        return _rise(ends, now) or _rise_at_once(trend, since, now, ends)
     if now.written >= max(1.0, WRITES_TIMES * before.written) and now.read * STEADY >= before.read:
         return Changed(True, before.written, now.written)
     if (
@@ -368,6 +368,46 @@ def what_changed(trend: LagTrend, since: float, ends: Ends = ()) -> Changed | No
     ):
         return Changed(False, before.read, now.read)
     return None
+
+
+def _rise_at_once(trend: LagTrend, since: float, now: Rates, ends: Ends) -> Changed | None:
+    """Return the rise of the write rate soon after kac began to watch; None if it did not rise, or if the records'
+    times show the rates of before. The first records of the rise may count as written before, so that a rise may be
+    missed, and is never invented.
+    """
+    before = rates_between(trend.samples, since - EVER_BEFORE, since, FORMER_SECONDS)
+    if before is None or not ends or ends[2:]:
+        return None
+    is_risen = now.written >= max(1.0, WRITES_TIMES * before.written) and now.read * STEADY >= before.read
+    return Changed(True, before.written, now.written) if is_risen else None
+
+
+class Crowding(NamedTuple):
+    """A topic that gets most of the records of a group which reads other topics, too."""
+
+    topic: str
+    share: float
+    """Its share of the new records, 0 to 1."""
+    others: Sequence[str]
+    """The other topics with records that wait."""
+
+
+def crowding_topic(trend: LagTrend) -> Crowding | None:
+    """Return the topic that gets most of the new records of a group while other topics of the group have records that
+    wait; None without such a topic.
+    """
+    before = {place(each): each.end for each in trend.base.lag.partitions}
+    came, waiting = dict[str, int](), set[str]()
+    for row in trend.last.lag.partitions:
+        was = before.get(place(row), -1)
+        came[row.topic] = came.get(row.topic, 0) + (max(0, row.end - was) if was >= 0 else 0)
+        if row.lag > 0:
+            waiting.add(row.topic)
+    topic, most = max(came.items(), key=lambda item: item[1], default=("", 0))
+    others = sorted(waiting - {topic})
+    if not others or most <= 0 or most < MOST_OF * sum(came.values()):
+        return None
+    return Crowding(topic, most / sum(came.values()), others)
 
 
 Ends = Sequence[tuple[float, int]]

@@ -28,6 +28,8 @@ FOLLOWS = timedelta(minutes=3)
 """Maximum time between the first listing of a new group and the time at which another group lost its members to it."""
 _USUAL = re.compile(r"(consumer--[0-9]++|rdkafka|sarama|kgo|kafkajs|kafka\Wpython[^@]*+|console-consumer|)@")
 """Matches client ids that libraries use if an application sets none, without the group's name."""
+WORKERS = "connect"
+"""The protocol of the groups of Connect's workers."""
 STABLE = "Stable"
 NOT_READY = "NotReady"
 """The state of a streams group while topics that its topology needs are missing (KIP-1071)."""
@@ -35,6 +37,9 @@ MOST = 3
 """Maximum number of members that are remembered of a group, the latest ones that left."""
 DEPARTURES_KEPT, MOST_DEPARTURES = timedelta(minutes=10), 32
 """The period for which departures of members are kept, and their maximum number for a group."""
+
+FOLLOWED = timedelta(minutes=2)
+"""Maximum time between two arrivals of members that follow one another."""
 
 
 class Left(NamedTuple):
@@ -61,6 +66,35 @@ class Departure(NamedTuple):
     """The number of members with the same client id and host in the poll before, including this one."""
 
 
+class Arrivals(NamedTuple):
+    """Members with the same client id and host that joined a group one after the other."""
+
+    had: int
+    """The number of members with this client id and host before the first of them joined."""
+    times: int
+    """The number of members that joined."""
+    since: datetime
+    """The time of the first poll that showed the first of them, UTC."""
+    last: datetime
+    """The time of the first poll that showed the last of them, UTC."""
+
+
+class Apart(NamedTuple):
+    """A worker of a Connect group that has read less of its topic of configs than another worker of the group has."""
+
+    who: str
+    """The worker's client id and host."""
+    offset: int
+    """The offset up to which it has read, -1 for none."""
+    other: str
+    """Client id and host of the worker that has read most."""
+    other_offset: int
+    member: str
+    """The member id with which it joined last."""
+    joins: int = 1
+    """The number of times that it joined with this offset."""
+
+
 class Memberships(Struct, frozen=True):
     """What is remembered of the members of groups."""
 
@@ -79,6 +113,12 @@ class Memberships(Struct, frozen=True):
     joined: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
     """Group -> client id and host of members that joined it while it had other members, the latest ones -> the time of
     the first poll that showed them, UTC.
+    """
+    arrivals: Mapping[str, Mapping[str, Arrivals]] = field(default_factory=dict)
+    """Group -> client id and host -> the arrivals of such members, each within `FOLLOWED` after the one before."""
+    apart: Mapping[str, Apart] = field(default_factory=dict)
+    """Group of Connect's workers -> the worker that has read least of its topic of configs; only groups whose workers
+    had not all read the same when kac last saw two of them.
     """
     holdings: Mapping[str, Mapping[str, frozenset[Place]]] = field(default_factory=dict)
     """Group that is not stable now -> member id -> the partitions that the member had when the group was stable:
@@ -111,6 +151,8 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
         for name, mine in known.joined.items()
         if name in now.groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
     }
+    arrivals = _lasting(known.arrivals, now.groups, at)
+    apart = {name: each for name, each in known.apart.items() if name in now.groups}
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
@@ -134,10 +176,13 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
             if newcomers := _newcomers({*(_members(was) or ()), *held}, group):
                 every = {**joined.get(name, {}), **dict.fromkeys(newcomers, at)}
                 joined[name] = dict([*every.items()][-MOST_DEPARTURES:])
+                arrivals[name] = _arrivals_after(arrivals.get(name, {}), newcomers, was, at)
+            if group.protocol == WORKERS and (worker := _apart_after(apart.pop(name, None), group)) is not None:
+                apart[name] = worker
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new, came, departures, joined, holdings)
+    found = Memberships(left, idle, new, came, departures, joined, arrivals, apart, holdings)
     return known if found == known else found
 
 
@@ -147,12 +192,56 @@ def _held(was: Group | None) -> dict[str, frozenset[Place]]:
     return {each.member_id: frozenset(each.assignment) for each in members or () if each.assignment}
 
 
-def _newcomers(known: Set[str], group: Group) -> Set[str]:
-    """Return client id and host of the members that joined a group which has other members. known: the former member
-    ids.
+def _newcomers(known: Set[str], group: Group) -> Mapping[str, int]:
+    """Return client id and host of the members that joined a group which has other members -> the number of those with
+    the same ones. known: the former member ids.
     """
     members = _members(group) or {}
-    return frozenset(who(each) for id_, each in members.items() if id_ not in known) if known else frozenset()
+    return Counter(who(each) for id_, each in members.items() if id_ not in known) if known else {}
+
+
+def _lasting(
+    known: Mapping[str, Mapping[str, Arrivals]], groups: Mapping[str, Group], at: datetime
+) -> dict[str, Mapping[str, Arrivals]]:
+    """Return the arrivals in groups that further ones may follow. at: the time of the poll, UTC."""
+    some = ((name, mine) for name, mine in known.items() if name in groups)
+    recent = ((name, {one: each for one, each in mine.items() if each.last > at - FOLLOWED}) for name, mine in some)
+    return {name: mine for name, mine in recent if mine}
+
+
+def _arrivals_after(
+    known: Mapping[str, Arrivals], newcomers: Mapping[str, int], was: Group | None, at: datetime
+) -> dict[str, Arrivals]:
+    """Return the arrivals in a group after one more poll.
+
+    Args:
+        known: those of the last poll.
+        newcomers: the result of `_newcomers`.
+        was: the group in the last poll.
+        at: the time of this poll, UTC.
+    """
+    had, found = Counter(map(who, (_members(was) or {}).values())), dict(known)
+    for one, count in newcomers.items():
+        before = found.pop(one, None) or Arrivals(had[one], 0, at, at)
+        found[one] = before._replace(times=before.times + count, last=at)
+    return dict([*found.items()][-MOST_DEPARTURES:])
+
+
+TIMES, FOR, STAY = 3, timedelta(seconds=20), 3
+"""The minimum number of arrivals of one client, the minimum time from the first to the last, and the minimum number of
+its members that stay, of a client that ends again and again without leaving its group."""
+
+
+def unclosed(known: Memberships, group: Group) -> Mapping[str, Arrivals]:
+    """Return client id and host -> the arrivals of those members of a group that come again and again while the former
+    ones stay, the most frequent first: brokers keep a member whose client ended without closing until its session is
+    over. Consumers that are started one after the other look the same.
+    """
+    some = known.arrivals.get(group.name, {})
+    often = {one: each for one, each in some.items() if each.times >= TIMES and each.last - each.since >= FOR}
+    has = Counter(map(who, group.members or ())) if often else Counter[str]()
+    mine = ((one, each) for one, each in often.items() if has[one] >= each.had + STAY)
+    return dict(sorted(mine, key=lambda item: -item[1].times))
 
 
 def _departed(
@@ -257,6 +346,26 @@ def _left_after(known: Left | None, was: Group | None, group: Group, at: datetim
         had = len(before) if known is None else max(len(before), known.had)
         return Left(had, tuple(names)[-MOST:], at if known is None else known.at)
     return known if known is not None and len(now) < known.had else None
+
+
+def _apart_after(known: Apart | None, group: Group) -> Apart | None:
+    """Return the worker of a Connect group that has read least of its topic of configs, None if all have read the same;
+    `known`, the one of the last poll, if the positions of fewer than two workers are known.
+    """
+    at = sorted(
+        (each.config_offset, who(each), each.member_id)
+        for each in group.members or ()
+        if each.config_offset is not None
+    )
+    if len(at) < 2:
+        return known
+    (least, one, member), (most, other, _) = at[0], at[-1]
+    if least == most:
+        return None
+    if known is None or (known.who, known.offset) != (one, least):
+        return Apart(one, least, other, most, member)
+    joins = known.joins + (member != known.member)
+    return Apart(one, least, other, most, member, joins)
 
 
 def _members(group: Group | None) -> Mapping[str, GroupMember] | None:

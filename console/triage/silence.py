@@ -255,6 +255,42 @@ def _instead_of(logs: ObservedLogs, topics: Mapping[str, Topic], began: datetime
     ]
 
 
+HEARTBEAT, TOGETHER = "__debezium-heartbeat.", 10.0
+"""The default of topic.heartbeat.prefix of Debezium's connectors, with the dot after it; and the maximum number of
+seconds between the last records of topics that one client wrote, beyond a pause of each."""
+
+
+class HeartbeatsEnded(NamedTuple):
+    """The topic of the heartbeats of a connector that writes no more."""
+
+    silence: Silence
+    prefix: str
+    """The prefix of the connector's topics (topic.prefix)."""
+    topics: Sequence[str]
+    """Its other topics that fell silent at the same time."""
+
+
+def heartbeats_ended(observations: Observations, silent: Sequence[Silence]) -> Sequence[HeartbeatsEnded]:
+    """Return those of the silent topics that had the heartbeats of a connector, none of whose other topics gets records
+    now: one that goes on without heartbeats was configured again.
+    """
+    found = []
+    for each in silent:
+        prefix = each.topic.removeprefix(HEARTBEAT)
+        if prefix == each.topic or not prefix:
+            continue
+        alive = _growth(observations.last.facts.logs, observations.last.snapshot.topics).alive
+        others = [other for other in silent if other.topic.startswith(f"{prefix}.")]
+        if not any(topic.startswith(f"{prefix}.") for topic in alive):
+            mine = [
+                other.topic
+                for other in others
+                if abs(other.grew_at - each.grew_at) <= TOGETHER + max(each.pause, other.pause)
+            ]
+            found.append(HeartbeatsEnded(each, prefix, mine))
+    return found
+
+
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:
     """Yield the topics that got records until just before a change, and none since.
 

@@ -5,12 +5,13 @@ topic. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from console.model.cluster import PartitionLag, Topic
 from console.model.coordinators import OFFSETS, partition_of
-from console.model.observed_logs import LogOffsets, Place
+from console.model.lag_trend import LagTrend
+from console.model.observed_logs import LogOffsets, ObservedLogs, Place
 from console.model.transactions import OpenTransaction, Transaction
 from console.triage.facts import Facts
 from console.triage.readers import Reading
@@ -45,6 +46,41 @@ def is_held(row: PartitionLag, facts: Facts) -> bool:
     """
     log = facts.logs.logs.get((row.topic, row.partition))
     return log is not None and log.last.waiting > 0 and row.committed in (log.last.stable, log.last.stable - 1)
+
+
+SOME, LONGER = 10, 1.5
+"""Minimum number of offsets that count as records, as markers of transactions have offsets too; and the minimum wait as
+a multiple of the time between two reads, as a new short transaction at each read looks like one of that time."""
+
+
+def ended_after(row: PartitionLag, logs: ObservedLogs) -> int:
+    """Return the number of offsets from a group's commit to the last stable offset, all of whose transactions have
+    ended; 0 if that are fewer than `SOME`, or if transactions there usually end within `STANDS`, as those of Kafka
+    Streams do.
+    """
+    log = logs.logs.get((row.topic, row.partition))
+    if log is None or log.held < max(STANDS, LONGER * log.every) or row.committed < 0:
+        return 0
+    ended = log.last.stable - row.committed
+    return ended if ended >= SOME else 0
+
+
+def held_groups(names: Iterable[str], trends: Mapping[str, LagTrend], logs: ObservedLogs) -> Mapping[str, float]:
+    """Return group -> the seconds for which transactions usually hold records back in the partitions that it reads, the
+    longest; groups without such partitions are missing.
+    """
+    usual = _usual_waits(logs)
+    found = {}
+    for name in names if usual else ():
+        rows = trends[name].last.lag.partitions if name in trends else ()
+        if seconds := max((usual.get((row.topic, row.partition), 0.0) for row in rows), default=0.0):
+            found[name] = seconds
+    return found
+
+
+@remembered
+def _usual_waits(logs: ObservedLogs) -> Mapping[Place, float]:
+    return {place: log.held for place, log in logs.logs.items() if log.waits}
 
 
 def waits(facts: Facts, known: Mapping[str, Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:

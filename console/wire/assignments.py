@@ -1,5 +1,5 @@
-"""The bytes that members of a classic group exchange: subscriptions, and the leader's assignments. Brokers do not parse
-them.
+"""The bytes that members of a classic group exchange: subscriptions, positions of Connect's workers, and the leader's
+assignments. Brokers do not parse them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-_VERSION_SIZE = 2
+_VERSION_SIZE, _OFFSET_SIZE = 2, 8
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,17 @@ def consumer_subscription(data: bytes) -> tuple[str, ...]:
 
     found = _read(ConsumerProtocolSubscription, data)
     return () if found is None else tuple(sorted(found.topics))
+
+
+def worker_position(data: bytes) -> int | None:
+    """Decode the offset up to which a worker of Connect has read its topic of configs, -1 for none; return None for
+    bytes in any other format. In all versions, the version and the worker's URL precede it.
+    """
+    start = 2 * _VERSION_SIZE + int.from_bytes(data[_VERSION_SIZE : 2 * _VERSION_SIZE], signed=True)
+    found = data[start : start + _OFFSET_SIZE]
+    if start < 2 * _VERSION_SIZE or len(found) < _OFFSET_SIZE:
+        return None
+    return int.from_bytes(found, signed=True)
 
 
 def _read(entity: Any, data: bytes) -> Any:

@@ -9,6 +9,7 @@ from types import SimpleNamespace as Answer
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from console.admin.partitions import reassignments
 from console.admin.scram import scram_listing
 from console.admin.topics import leaders, topic_listing
 from console.model.cluster import CommittedOffset, PartitionLag, QuorumReplica, Reassignment, ReplicaSize
-from console.wire.assignments import consumer_assignment, consumer_subscription
+from console.wire.assignments import consumer_assignment, consumer_subscription, worker_position
 from tests.support.kafka_messages import response
 
 ID = UUID(int=2**127 + 5)
@@ -157,6 +158,16 @@ def test_assignments_and_subscriptions_of_every_version() -> None:
     for version in range(4):
         assert consumer_subscription(subscription(version, "t", "a")) == ("a", "t")
     assert consumer_subscription(b"") == ()
+
+
+@pytest.mark.parametrize("rest", [b"", b"\0\0\0\0"], ids=["eager", "sessioned"])
+def test_the_position_of_a_worker_of_connect_is_read(rest: bytes) -> None:
+    for offset in (-1, 0, 4):
+        data = b"\0\2\0\5" + b"http:" + offset.to_bytes(8, signed=True) + rest
+        assert worker_position(data) == offset
+    assert worker_position(b"") is None
+    assert worker_position(b"\0\2\0\5http:\0") is None
+    assert worker_position(b"\0\2\xff\xff" + bytes(8)) is None
 
 
 def subscription(version: int, *topics: str) -> bytes:

@@ -680,6 +680,7 @@ def test_every_cause_has_a_case() -> None:
         "source-deleted",
         "leader-unwritten",
         "keys-collapsed",
+        "heartbeats-stopped",
         # test_triage_loops.py
         "dead-letters-reread",
         "dead-letters-of-service",

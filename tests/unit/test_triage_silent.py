@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.acl import LITERAL, PREFIXED, Acl
+from console.model.authorizer import ALLOW
 from console.model.cluster import BrokerVersion, GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
+from console.model.codes import AclOperation, AclResourceType
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.rates import NOT_POLLED, with_dirs, with_ends
@@ -42,11 +45,11 @@ STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
 LATER = STOPS + int(max(QUIET, PAUSES * EVERY) / EVERY) + 1
 
 
-def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
-    """Return the verdict after `ticks` polls on topics whose end offset is `ends(tick)`."""
+def verdict(ends: Callable[[int], int], ticks: int, *topics: str, acls: tuple[Acl, ...] = ()) -> Verdict:
+    """Return the verdict after `ticks` polls on topics whose end offset is `ends(tick)`. acls: those of the cluster."""
     names = topics or ("orders",)
     orders = healthy().topics["orders"]
-    before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in names}, acls=acls)
 
     def facts(tick: int) -> Facts:
         return Facts(logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, ends(at), ends(at)) for name in names}))
@@ -109,6 +112,91 @@ def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool])
     if rows(verdict(lambda at: ends[at], len(writes) - 1)):
         pauses = [after - before for before, after in zip([0, *times], times, strict=False)]
         assert len(writes) - 1 - times[-1] >= 3 * max(pauses)
+
+
+def of_connector(ends: Mapping[str, Callable[[int], int]]) -> list[Claim]:
+    """Return the claims about topics whose heartbeats or records end. ends: topic -> tick -> its end offset."""
+    orders = healthy().topics["orders"]
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in ends})
+
+    def facts(tick: int) -> Facts:
+        return Facts(
+            logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, end(at), end(at)) for name, end in ends.items()})
+        )
+
+    found = diagnose(watched(lambda snapshot, _tick: snapshot, LATER, before=before, facts=facts))
+    return [each.claim for each in found.causes if each.claim.cause in ("heartbeats-stopped", "writes-stopped")]
+
+
+def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
+    (claim,) = of_connector({"__debezium-heartbeat.shop": until(STOPS), "shop.public.orders": until(STOPS)})
+    assert (claim.cause, claim.severity, claim.certainty) == (
+        "heartbeats-stopped",
+        Severity.WARNING,
+        Certainty.POSSIBLE,
+    )
+    assert claim.title.startswith("shop: its source connector writes no more since ")
+    assert any("last records of shop.public.orders came at the same time" in each.fact for each in claim.evidence)
+    assert not any(each.command or each.edits for each in claim.next)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(
+            {"__debezium-heartbeat.shop": until(10_000), "shop.public.orders": until(STOPS)}, id="heartbeats go on"
+        ),
+        pytest.param(
+            {"__debezium-heartbeat.shop": until(STOPS), "shop.public.orders": until(10_000)}, id="records go on"
+        ),
+        pytest.param({"heartbeats": until(STOPS), "shop.public.orders": until(STOPS)}, id="no heartbeats"),
+    ],
+)
+def test_a_connector_that_writes_or_has_no_heartbeats_is_no_row(ends: Mapping[str, Callable[[int], int]]) -> None:
+    assert "heartbeats-stopped" not in {each.cause for each in of_connector(ends)}
+
+
+def _acl(type_: str, name: str, principal: str, *, prefixed: bool = False, host: str = "*") -> Acl:
+    return Acl(
+        AclResourceType.parse(type_),
+        name,
+        PREFIXED if prefixed else LITERAL,
+        principal,
+        host,
+        AclOperation.parse("WRITE"),
+        ALLOW,
+    )
+
+
+OF_ALICE = _acl("TOPIC", "orders", "User:alice"), _acl("TRANSACTIONAL_ID", "shop", "User:alice")
+
+
+@pytest.mark.parametrize(
+    ("acls", "said", "is_tied"),
+    [
+        pytest.param(OF_ALICE, "User:alice as transactional id shop and no other", True, id="one id"),
+        pytest.param(
+            (*OF_ALICE, _acl("TRANSACTIONAL_ID", "shop", "User:alice", prefixed=True)), "User:alice", False, id="prefix"
+        ),
+        pytest.param((*OF_ALICE, _acl("TRANSACTIONAL_ID", "*", "User:*")), "User:alice", False, id="all ids"),
+        pytest.param(
+            (_acl("TOPIC", "ord", "User:bob", prefixed=True, host="10.0.0.7"),),
+            "User:bob from 10.0.0.7 only",
+            False,
+            id="one host",
+        ),
+        pytest.param((), "", False, id="no ACLs"),
+        pytest.param((*OF_ALICE, _acl("TOPIC", "*", "User:*")), "", False, id="everybody"),
+        pytest.param((_acl("TOPIC", "clicks", "User:alice"),), "", False, id="another topic"),
+        pytest.param([_acl("TOPIC", "orders", f"User:{n}") for n in range(4)], "", False, id="many"),
+    ],
+)
+def test_who_may_write_to_a_silent_topic_is_told(acls: Sequence[Acl], said: str, *, is_tied: bool) -> None:
+    (claim,) = rows(verdict(until(STOPS), LATER, acls=tuple(acls)))
+    facts = [each.fact for each in claim.evidence if "may write" in each.fact]
+    assert facts == [f"by ACLs at most these may write to orders: {said}"] * bool(said)
+    assert [("such as shop-0" in each.text) for each in claim.next[1:]] == [True] * is_tied
+    assert claim.severity is Severity.INFO
 
 
 def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verdict:

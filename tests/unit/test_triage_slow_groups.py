@@ -45,6 +45,7 @@ def slow(
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
     facts: Facts | None = None,
+    facts_at: Callable[[int], Facts] | None = None,
     clients: Callable[[int], Sequence[str]] = lambda _: ("app-1", "app-2", "app-3"),
 ) -> list[Claim]:
     """Return the claims of `consumer-slow` on a cluster with the group `billing`.
@@ -55,8 +56,8 @@ def slow(
         type_, assignor: the type and the assignor of the group. Its members subscribe to all topics.
         connect: tick -> the Connect clusters.
         configs: resource -> its configs; None for no configs.
-        facts: the facts of all polls; None for empty facts.
-        clients: tick -> the client ids of the group's members.
+        facts, facts_at: the facts of all polls, or tick -> its facts; None for empty facts.
+        clients: tick -> the client ids of the group's members; text after a # makes another member id.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -65,8 +66,8 @@ def slow(
         members = tuple(
             cluster.GroupMember(
                 who,
-                who,
-                f"/10.0.0.{who[-1]}",
+                client := who.partition("#")[0],
+                f"/10.0.0.{client[-1]}",
                 tuple((t, n) for t, n, _, _, by in mine if by == who),
                 topics=topics or ("orders",),
             )
@@ -85,7 +86,7 @@ def slow(
             topics={**snapshot.topics, **more},
         )
 
-    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts or Facts())
+    observations = watched(change, ticks, before=change(healthy(), 0), facts=facts_at or (lambda _: facts or Facts()))
     found = diagnose(observations).causes
     return [each.claim for each in found if each.claim.cause == "consumer-slow"]
 

@@ -22,20 +22,27 @@ TICKS = 30
 
 
 def held(
-    tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
+    tick: int,
+    *,
+    quiet_since: int = 0,
+    known: bool = True,
+    stable: int = 100,
+    place: tuple[str, int] = PLACE,
+    timeout_ms: int = 300_000,
 ) -> Facts:
-    """Return facts at a tick about a transaction with a timeout of five minutes that began at the first poll.
+    """Return facts at a tick about a transaction that began at the first poll.
 
     Args:
         quiet_since: the tick of its last record; -1 if it writes at each poll.
         known: whether a coordinator knows its transactional id.
         stable: the last stable offset.
         place: topic and partition.
+        timeout_ms: its timeout in milliseconds.
     """
     logs = triage.logs_seen(tick, lambda each: {place: LogOffsets(0, stable, 110 + 50 * each)})
     last = triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
     one = OpenTransaction(*place, Producer(77, 3, 9, last, 2, stable), confirmed=True)
-    id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, 300_000, triage.now_ms(0), frozenset({place}))
+    id_ = Transaction("tx-dead", 77, "Ongoing", 1, 3, timeout_ms, triage.now_ms(0), frozenset({place}))
     end = 110 + 50 * tick
     transactions = {"tx-dead": id_} if known else {}
     seen = Transactions({place: StableOffsets(stable, end)}, (one,), transactions, at_ms=triage.now_ms(tick))
@@ -79,6 +86,19 @@ def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_wait
     assert (only.claim.cause, only.claim.severity) == ("transaction-open", Severity.WARNING)
     alone = diagnose(triage.watched(lambda s, _: s, TICKS, facts=held))
     assert [each.claim.severity for each in alone.causes] == [Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "cause", "severity"),
+    [(14, "transaction-open", Severity.INFO), (16, "transaction-hanging", Severity.HIGH)],
+    ids=["70 s", "80 s"],
+)
+def test_a_coordinator_has_some_seconds_to_end_a_transaction(ticks: int, cause: str, severity: Severity) -> None:
+    """Coordinators look for transactions past their timeout, here 60 s, every ten seconds."""
+    verdict = diagnose(triage.watched(reads_committed, ticks, facts=lambda tick: held(tick, timeout_ms=60_000)))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.severity) == (cause, severity)
+    assert ("ends by itself within seconds" in only.claim.title) is (cause == "transaction-open")
 
 
 @pytest.mark.parametrize(

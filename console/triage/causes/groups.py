@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from console.model.changes import TopicTarget
 from console.model.cluster import Group, PartitionLag
-from console.model.config import broker_resource
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import first_few, plural, time_of_day
+from console.model.observed_logs import ObservedLogs
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
-from console.plan.limit_risks import LEAST_SESSION, LONGEST_SESSION, contradictions
 from console.triage import cause, memberships, symptoms
-from console.triage.causes import access, changed, restarting
+from console.triage.causes import access, changed, refused_members, restarting
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
@@ -33,7 +34,7 @@ from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sor
 from console.triage.remembered import RememberedAmong
 from console.triage.share_beginnings import SHARE
 from console.triage.stopped_before import StoppedBefore, stopped_before
-from console.triage.waiting import is_held, waits
+from console.triage.waiting import ended_after, held_groups, is_held, waits
 
 LONGEST_BATCH = 310.0
 """Seconds for which a member may work on a batch without a commit: the default of max.poll.interval.ms with a margin. A
@@ -207,7 +208,7 @@ def _fades(observations: Observations, group: str) -> bool:
 def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that had no members at the first poll, and read until shortly before it."""
     stopped = _lately(observations)
-    limits = _refusals(observations) if stopped else ()
+    limits = refused_members.limits_of_sessions(observations.last.snapshot) if stopped else ()
     for each in stopped:
         name, row = each.reading.group.name, each.row
         read = f"{row.topic}/{row.partition}"
@@ -228,7 +229,7 @@ def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 *refused,
             ),
-            next=(_START_UNLESS_JOB, _ADMIT) if refused else (_START_UNLESS_JOB,),
+            next=(_START_UNLESS_JOB, refused_members.ADMIT) if refused else (_START_UNLESS_JOB,),
             alone=True,
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
@@ -240,22 +241,9 @@ def _lately(observations: Observations) -> Sequence[StoppedBefore]:
     return stopped_before(symptoms.readings(poll.snapshot), poll.snapshot, poll.facts.former)
 
 
-def _refusals(observations: Observations) -> tuple[cause.Evidence, ...]:
-    """Return, as evidence, the limits of brokers that keep usual consumers from joining a classic group."""
-    snapshot = observations.last.snapshot
-    known = (snapshot.configs.get(broker_resource(each.id)) for each in snapshot.cluster.brokers)
-    keys = LEAST_SESSION, LONGEST_SESSION
-    texts = (each.text for configs in known if configs is not None for each in contradictions(configs, keys))
-    return tuple(cause.Evidence(each, "DescribeConfigs") for each in dict.fromkeys(texts))
-
-
 _START_UNLESS_JOB = cause.Next(
     "start its consumers, unless it is a job that comes again by itself; if they run, look at their logs: no API names "
     "clients that brokers refuse, or that give up"
-)
-_ADMIT = cause.Next(
-    "if its consumers ask for a session.timeout.ms that the brokers refuse (INVALID_SESSION_TIMEOUT in their logs), "
-    "give them one within the limits"
 )
 
 
@@ -381,6 +369,7 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
     """Yield a claim for partitions whose committed offset does not move while records arrive, although the group has
     members.
     """
+    logs = observations.last.facts.logs
     for reading in sorted_readings(symptoms.readings(observations.last.snapshot)).stuck:
         group, trend = reading.group, reading.trend
         if trend is None:
@@ -408,7 +397,34 @@ def _stuck(observations: Observations) -> Iterator[cause.Claim]:
             _stuck_at(observations, group, trend, rows[place], beside=beside, one=one, outlasted=outlasted)
             for place in stuck
         ]
-        yield from claims if one else (one_of(claims),)
+        yield from claims if beside else [_with_aborted(one_of(claims), [rows[place] for place in stuck], logs)]
+
+
+def _with_aborted(claim: cause.Claim, rows: Sequence[PartitionLag], logs: ObservedLogs) -> cause.Claim:
+    """Return the claim about all stuck partitions of a group; if there are several, and transactions ended in all
+    records after its commits, with the possibility that they were aborted: then a reader with read_committed gets none
+    of them.
+    """
+    ended = [ended_after(row, logs) for row in rows]
+    if not rows[1:] or not all(ended):
+        return claim
+    row = rows[0]
+    fact = cause.Evidence(
+        f"the transactions of the {ended[0]:,} offsets after the commit of {row.topic}/{row.partition} have ended: if "
+        "they were aborted, a reader with read_committed gets none of these records, and does not commit",
+        "ListOffsets over time",
+    )
+    step = cause.Next(
+        f"look at the logs of the producers of {row.topic} for aborted transactions and fenced producers: coordinators "
+        "abort a transaction that is open for longer than its transaction.timeout.ms, and fence the older one of two "
+        "producers with one transactional.id"
+    )
+    return replace(
+        claim,
+        title=f"{claim.title}, where transactions end: they may be aborted",
+        evidence=(*claim.evidence, fact),
+        next=(step, *claim.next),
+    )
 
 
 def _outlasted(observations: Observations, reading: Reading) -> int:
@@ -702,6 +718,8 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         observations.intervals_of_groups(symptoms.REBALANCING),
         snapshot.had_members,
         observations.past.members.left,
+        observations.past.members.arrivals,
+        held_groups(observations.of_groups(symptoms.LAG_GROWS), snapshot.lag_trends, observations.last.facts.logs),
         common=(observations.began,),
     )
     found = [claim for claim in claims.values() if claim is not None]
@@ -716,7 +734,10 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
     )
     known, former = symptoms.readings(snapshot), observations.last.facts.former
     mine = {claim.subject.group or "": claim for claim in found}
-    yield from examined(mine, known, snapshot, former, observations.past, observations.began, at_work).values()
+    lost = {name for name, claim in mine.items() if claim.next is _LOOK_FOR_THE_REST}
+    each = examined(mine, known, snapshot, former, observations.past, observations.began, at_work)
+    for name, claim in each.items():
+        yield refused_members.with_refusals(claim, snapshot.groups[name], snapshot) if name in lost else claim
 
 
 def _slow_group(
@@ -726,6 +747,8 @@ def _slow_group(
     rebalanced_at: Sequence[Interval] | None,
     had_members: bool,
     left: Left | None,
+    arrivals: Mapping[str, memberships.Arrivals] | None,
+    held: float | None,
     watched: datetime,
 ) -> cause.Claim | None:
     """Return the claim that a group is slow; None if it is not.
@@ -736,6 +759,8 @@ def _slow_group(
             any.
         had_members: whether the group had members before.
         left: the members that left and were not replaced; None without any.
+        arrivals: client id and host -> the arrivals of such members lately; None without any.
+        held: the seconds for which transactions usually hold records back that the group reads; None without any.
         watched: the time of the first poll, UTC.
     """
     if reading is None or reading.trend is None:
@@ -752,9 +777,10 @@ def _slow_group(
     lasts = grew_for >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
-    is_burst = (is_empty and had_members) or not (is_empty or rebalanced or lasts or again) or _is_short(trend)
+    is_brief = not (is_empty or rebalanced or lasts or again)
+    is_burst = (is_empty and had_members) or is_brief or _waits_briefly(trend, held or 0.0)
     uneven = _uneven(trend) if lags else None
-    fewer = _fewer(reading.group, left) if left is not None and not uneven else None
+    fewer = _fewer(reading.group, left, arrivals or {}) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
     if not (lags or rebalanced) and (unsubscribed := _unsubscribed(reading.group, trend)):
         return _of_unsubscribed(subject, reading.group, trend, unsubscribed, since, is_burst=is_burst)
@@ -766,27 +792,23 @@ def _slow_group(
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
         title=_how_it_lags(subject.group or "", trend, uneven),
         since=since,
-        evidence=cause.given(
-            _lag(trend),
-            _COMMITS_SLOWLY if lags else None if (trend.rate or 0.0) <= 0 else _FOR_A_MOMENT,
-            _most_in_one(uneven) if uneven else None,
-            fewer,
-            full,
-        ),
+        evidence=cause.given(*_why_slow(trend, uneven, lags=lags), fewer, full),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
         next=_next_of_slow(uneven is not None, fewer is not None, full is not None),
         fold=("lags", "lag, and ever more"),
     )
 
 
+def _why_slow(trend: LagTrend, uneven: _Uneven | None, *, lags: bool) -> Iterator[cause.Evidence | None]:
+    """Yield the evidence of a lag itself. lags: whether the group surely reads more slowly than records arrive."""
+    yield _lag(trend)
+    yield _COMMITS_SLOWLY if lags else None if (trend.rate or 0.0) <= 0 else _FOR_A_MOMENT
+    yield _most_in_one(uneven) if uneven else None
+
+
 def _how_it_lags(group: str, trend: LagTrend, uneven: _Uneven | None) -> str:
     where = f": {_place(uneven.place)} gets most of the records" if uneven else ""
     return f"group {group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s{where}"
-
-
-def _is_short(trend: LagTrend) -> bool:
-    waits_for = trend.longest_behind
-    return waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
 
 
 def _outlasts_commits(trend: LagTrend, grew_for: float) -> bool:
@@ -847,6 +869,14 @@ def _of_unsubscribed(
     )
 
 
+def _waits_briefly(trend: LagTrend, held: float) -> bool:
+    """Return whether the records of a group wait for less than `BEHIND` beyond the time for which transactions usually
+    hold them back. held: that time in seconds.
+    """
+    waits_for = trend.longest_behind
+    return waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND + held
+
+
 _each_slow: RememberedAmong[str, cause.Claim | None] = RememberedAmong(_slow_group)
 # Constants, as 10,000 slow groups share them.
 _COMMITS_SLOWLY = cause.Evidence("it commits, more slowly than records arrive", "OffsetFetch")
@@ -890,16 +920,20 @@ def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ..
     return _LOOK_AT_WORK if full else _LOOK_AT_CONSUMERS
 
 
-def _fewer(group: Group, left: Left) -> cause.Evidence | None:
+def _fewer(group: Group, left: Left, arrivals: Mapping[str, memberships.Arrivals]) -> cause.Evidence | None:
     """Return, as evidence, the members that a group with members lost; None if it has no members now, or not fewer than
-    before.
+    before. A client that joined again before brokers removed its former member is there.
+
+    Args:
+        arrivals: client id and host -> the arrivals of such members lately.
     """
     has = len(group.members or ())
-    if not 0 < has < left.had:
+    clients = [each for each in left.clients if each not in arrivals or not arrivals[each].had]
+    if not 0 < has < left.had or not clients:
         return None
     return cause.Evidence(
         f"it has {plural(has, 'member')}, and had {left.had} until {time_of_day(left.at)}: "
-        f"{first_few(left.clients, FEW)} left, and no member came instead",
+        f"{first_few(clients, FEW)} left, and no member came instead",
         "DescribeGroups over time",
     )
 
@@ -956,6 +990,8 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
             certainty = Certainty.LIKELY if returning.times > LOOPS else Certainty.POSSIBLE
         how = "again and again" if intervals[1:] else "for long"
         members, services = len(known.members or ()), _several_services(known)
+        apart = observations.past.members.apart.get(group)
+        apart = apart if apart is not None and apart.joins > 1 else None
         deployed = (
             fruitless is None
             and returning is None
@@ -982,13 +1018,15 @@ def _rebalancing(observations: Observations) -> Iterator[cause.Claim]:
                 else None,
                 _behind(known),
                 services,
+                _reads_other_configs(apart) if apart is not None else None,
             ),
             predicted=cause.predict(
                 symptoms.REBALANCING, symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL, group=group
             ),
             next=cause.given(
                 _SHORTER_BATCH if fruitless is not None else None,
-                _look_at_member(returning),
+                _one_cluster(apart) if apart is not None else None,
+                _LOOK_AT_WORKERS if known.protocol == memberships.WORKERS else _look_at_member(returning),
                 cause.Next("if they are different services, give each one a group.id of its own") if services else None,
             ),
             alone=returning is not None,
@@ -1001,6 +1039,32 @@ _SHORTER_BATCH = cause.Next(
     "brokers put out a member that works for longer, and the next one reads the same records. Look at its log for "
     "CommitFailed, or for the exception at which it ends"
 )
+
+
+_LOOK_AT_WORKERS = cause.Next(
+    "look at the logs of these workers of Connect: whether they restart, and whether all have the same group.id and "
+    "config.storage.topic"
+)
+
+
+def _reads_other_configs(apart: memberships.Apart) -> cause.Evidence:
+    """Return, as evidence, that a worker of Connect never reaches the position of the others in the topic of
+    configs.
+    """
+    upto = "nothing" if apart.offset < 0 else f"up to {apart.offset:,}"
+    return cause.Evidence(
+        f"worker {apart.who} joined {apart.joins} times and had read {upto} of its topic of configs each time, "
+        f"{apart.other} up to {apart.other_offset:,}: they may read different topics, as two Connect clusters with one "
+        "group.id do",
+        "DescribeGroups over time",
+    )
+
+
+def _one_cluster(apart: memberships.Apart) -> cause.Next:
+    return cause.Next(
+        f"compare config.storage.topic of the workers {apart.who} and {apart.other}: workers of one group have to "
+        "share it. If they are two Connect clusters, give one of them a group.id of its own, and restart its workers"
+    )
 
 
 class _Returning(NamedTuple):
@@ -1205,7 +1269,8 @@ def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iter
             "reset it; brokers refuse that while it has members" if at.member else "reset it", f"{reset} earliest"
         )
         return
-    yield cause.Next("read again all that is there: it skips no record", f"{reset} earliest")
+    stop = "; brokers refuse that while it has members, so stop them first" if at.member else ""
+    yield cause.Next(f"read again all that is there: it skips no record{stop}", f"{reset} earliest")
     place = at.topic, at.partition
     again = {each.place.about for each in observations.past.judged if each.place.key == ID}
     falls = (each.end for each in observations.last.facts.logs.falls if (each.topic, each.partition) == place)

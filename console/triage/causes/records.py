@@ -373,7 +373,9 @@ def _waited_long(
     # Of the groups with committed offsets in a partition, few may wait for a transaction there.
     if not first.groups or first.holder is None or (first.place[0] == OFFSETS and not is_quiet):
         return None
-    if stood < shortest:
+    # The coordinator ends a transaction with a short timeout within seconds after the wait became long.
+    is_over = first.known is not None and 0 < first.known.timeout_ms <= WAITED * 1000 and first.known.state == "Ongoing"
+    if stood < shortest or is_over:
         return None
     return Severity.WARNING, Certainty.CERTAIN if usual > 0 or stood >= FIRST_CYCLE else Certainty.POSSIBLE
 
@@ -393,7 +395,10 @@ def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
     if known.timeout_ms <= 0 or known.state != "Ongoing":
         return f"transaction {known.id}", f"{lasted}, which is {known.state}"
     ends = time_of(known.start_ms + known.timeout_ms)
-    return f"transaction {known.id}", lasted if ends is None else f"{lasted}; it ends by itself at {time_of_day(ends)}"
+    if ends is None:
+        return f"transaction {known.id}", lasted
+    when = f"at {time_of_day(ends)}" if known.start_ms + known.timeout_ms > at_ms else "within seconds"
+    return f"transaction {known.id}", f"{lasted}; it ends by itself {when}"
 
 
 def _none_hangs(observations: Observations) -> str:

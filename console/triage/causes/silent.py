@@ -13,13 +13,14 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage import silence as triage_silence
+from console.triage.causes import writers
 from console.triage.causes.upgraded import AT_ONCE, LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.symptoms import CLUSTER, Subject
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
-UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
+UNREACHED, COLLAPSED, HEARTBEATS = "leader-unwritten", "keys-collapsed", "heartbeats-stopped"
 AGAIN = timedelta(seconds=30)
 """The time within which a tool that deletes a connector creates it again."""
 DELIBERATE = timedelta(minutes=10)
@@ -170,16 +171,58 @@ def _collapsed(observations: Observations) -> Iterator[cause.Claim]:
 _OVER = "ListOffsets over time"
 
 
-def _stopped(observations: Observations) -> Iterator[cause.Claim]:
+def _unexplained(observations: Observations) -> Sequence[triage_silence.Silence]:
+    """Return the silent topics, without those for which another row or the state of a connector has a reason."""
+    silent = triage_silence.silences(observations)
+    if not silent:
+        return ()
     elsewhere = {silence.topic for silence, _ in triage_silence.instead_of(observations)}
     snapshot = observations.last.snapshot
     meant = quiet_topics(snapshot.connect, snapshot.configs)
     meant |= {topic for each in observations.past.sources if not each.created for topic in each.topics}
-    found = [
-        each
-        for each in triage_silence.silences(observations)
-        if each.topic not in elsewhere and each.topic not in meant
-    ]
+    return [each for each in silent if each.topic not in elsewhere and each.topic not in meant]
+
+
+def _without_heartbeats(observations: Observations) -> Iterator[cause.Claim]:
+    for each in triage_silence.heartbeats_ended(observations, _unexplained(observations)):
+        since = datetime.fromtimestamp(each.silence.grew_at, UTC)
+        yield cause.Claim(
+            cause=HEARTBEATS,
+            subject=Subject(topic=each.silence.topic),
+            severity=Severity.WARNING,
+            certainty=Certainty.POSSIBLE,  # its operator may have stopped the connector
+            title=f"{each.prefix}: its source connector writes no more since {time_of_day(since)}, and no heartbeats",
+            since=since,
+            evidence=cause.given(
+                cause.Evidence(
+                    f"{each.silence.topic} had a heartbeat at least every {each.silence.pause:.0f} s until then: its "
+                    "connector writes them even while nothing changes",
+                    "ListOffsets, many looks",
+                ),
+                cause.Evidence(
+                    f"the last records of {first_few(each.topics, FEW)} came at the same time",
+                    "ListOffsets, many looks",
+                )
+                if each.topics
+                else None,
+            ),
+            next=(
+                cause.Next(
+                    f"ask Kafka Connect for the state of the source connector of {each.prefix} and of its task "
+                    "(GET /connectors/NAME/status): Connect never restarts a failed task. If it runs, look at its log"
+                ),
+            ),
+            alone=True,
+            idle=True,
+        )
+
+
+def _stopped(observations: Observations) -> Iterator[cause.Claim]:
+    found = _unexplained(observations)
+    ended = triage_silence.heartbeats_ended(observations, found)
+    named = {name for each in ended for name in (each.silence.topic, *each.topics)}
+    found = [each for each in found if each.topic not in named]
+    snapshot = observations.last.snapshot
     crossed = {each.topic: _crossed(each, observations) for each in found} if observations.past.upgrades else {}
     away = triage_silence.not_back(observations) if found else ()
     lost = {each.silence.topic: each for each in away if crossed.get(each.silence.topic) is None}
@@ -195,7 +238,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
     for mine in alike:
         for some in [[each] for each in mine] if len(mine) <= FEW else [mine]:
-            yield _claim(some, crossed.get(some[0].topic))
+            allowed = writers.writers(snapshot.acls, some[0].topic) if len(some) == 1 else ()
+            yield _claim(some, crossed.get(some[0].topic), allowed)
 
 
 def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_silence.NotBack] = ()) -> cause.Claim:
@@ -244,8 +288,11 @@ def _crossed(silence: triage_silence.Silence, observations: Observations) -> cau
     return upgraded(observations.past.upgrades, datetime.fromtimestamp(silence.grew_at, UTC), AT_ONCE, leaders)
 
 
-def _claim(some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None) -> cause.Claim:
+def _claim(
+    some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None, allowed: Sequence[writers.Writer]
+) -> cause.Claim:
     first = some[0]
+    who, steps = writers.told(allowed, first.topic)
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
     return cause.Claim(
@@ -266,8 +313,9 @@ def _claim(some: Sequence[triage_silence.Silence], crossed: cause.Evidence | Non
                 )
                 for each in some[:FEW]
             ),
+            *who,
         ),
-        next=(cause.Next(_LOOK),) if crossed is None else (LOOK, cause.Next(_LOOK)),
+        next=cause.given(LOOK if crossed is not None else None, cause.Next(_LOOK), *steps),
         yields=True,
         idle=True,
     )
@@ -314,6 +362,16 @@ CAUSES = (
         takes=(
             "likely: a topic gets no new records, and a topic with a similar name appeared within a minute and gets "
             "some"
+        ),
+    ),
+    cause.CauseRule(
+        HEARTBEATS,
+        _without_heartbeats,
+        reads="ListOffsets over time",
+        takes=(
+            "possible: the heartbeats of a connector of Debezium end (`__debezium-heartbeat.PREFIX`), and no topic "
+            "`PREFIX.*` gets records any more. Not if kac's Connect part knows that the connector was stopped or "
+            "deleted"
         ),
     ),
     cause.CauseRule(

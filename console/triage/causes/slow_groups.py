@@ -14,10 +14,11 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource, tex
 from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, plural, time_of_day
+from console.model.rate_samples import rates_between
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.plan.amounts import measured_time
-from console.triage import cause, lag_shares
+from console.triage import cause, lag_shares, memberships
 from console.triage.connector_sources import SourceChange
 from console.triage.facts import Former
 from console.triage.folding import FEW
@@ -25,6 +26,7 @@ from console.triage.group_beginnings import CLASSIC
 from console.triage.past import Past
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong
+from console.triage.share_beginnings import SHARE
 
 BURST = 60.0
 """Seconds for which more records than before may be a burst that ends by itself."""
@@ -56,6 +58,15 @@ _ASSIGN = cause.Next(
 _RESTORES = cause.Next(
     "wait if instances of this Kafka Streams application started lately: they restore their state before they get "
     "tasks (probing.rebalance.interval.ms, 10 minutes by default). Do not restart them meanwhile"
+)
+_UNCLOSED = cause.Next(
+    "look at the logs of these processes: each seems to end at its work and to be started again. If a record ends it, "
+    "let the application reject that record, or skip it"
+)
+_UNCLOSED_SHARE = cause.Next(
+    "look at the logs of these processes: each seems to end at its work and to be started again. If a record ends it, "
+    "let the application reject that record; brokers deliver it up to group.share.delivery.count.limit times (5 by "
+    "default), each time after share.record.lock.duration.ms"
 )
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
@@ -123,7 +134,12 @@ def examined(
         if former and each is not None and each.trend is not None
     }
     common = snapshot.topics, snapshot.configs, past.sources, watched
-    return _each_examined.of(claims, mine, at_work, commits, ends, past.members.joined, common=common)
+    unclosed = {
+        name: found
+        for name, each in mine.items()
+        if each is not None and name in at_work and (found := memberships.unclosed(past.members, each.group))
+    }
+    return _each_examined.of(claims, mine, at_work, commits, ends, past.members.joined, unclosed, common=common)
 
 
 def _examined(
@@ -133,6 +149,7 @@ def _examined(
     commits: lag_shares.Commits | None,
     ends: lag_shares.Ends | None,
     joined: Mapping[str, datetime] | None,
+    unclosed: Mapping[str, memberships.Arrivals] | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -152,6 +169,7 @@ def _examined(
         _change(changed, trend, configs, sources, began) if changed is not None else None,
         _often(commits) if commits is not None else None,
         _place_of_growth(group, trend, topics, joined or {}),
+        _unclosed(group, trend, unclosed) if unclosed else None,
         _at_maximum(group, configs),
         _end_of_retention(reached) if reached is not None else None,
     )
@@ -217,6 +235,33 @@ def _place_of_growth(
         where += f", which joined at {time_of_day(came)}"
         step = f"if {part.name} is no instance of this service, give it a group.id of its own; else {step}"
     return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), cause.Next(step))
+
+
+def _unclosed(group: Group, trend: LagTrend, some: Mapping[str, memberships.Arrivals]) -> _Found | None:
+    """Return the fact that clients of a group end again and again without leaving it; None if it reads at least
+    `READS_SHARE` (half) of the records that it read before, or of those that arrive if kac did not watch before.
+
+    Args:
+        some: the result of `memberships.unclosed`.
+    """
+    first = min(each.since for each in some.values()).timestamp()
+    before = rates_between(trend.samples, first - lag_shares.EVER_BEFORE, first, lag_shares.FORMER_SECONDS)
+    now = lag_shares.present_rates(trend)
+    if now is None or now.read > lag_shares.READS_SHARE * (before.read if before is not None else now.written):
+        return None
+    has = [memberships.who(each) for each in group.members or ()]
+    facts = [
+        cause.Evidence(
+            f"{one} joined {each.times} times since {time_of_day(each.since)}, and {has.count(one)} such members are "
+            f"there, {each.had} before: brokers keep a member whose client ended without closing until its session is "
+            "over",
+            "DescribeGroups over time",
+        )
+        for one, each in [*some.items()][:FEW]
+    ]
+    comes = "come" if len(some) > 1 else "comes"
+    says = f"{first_few([*some], FEW)} {comes} again and again without leaving"
+    return _Found(says, facts, _UNCLOSED_SHARE if group.type == SHARE else _UNCLOSED)
 
 
 def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _Found | None:
@@ -353,7 +398,19 @@ def _change(
     facts = (fact, *_new_sources(sources, topics, began))
     compacted = all(_is_compacted(each, configs) for each in topics)
     again = ", to a compacted topic: is a table written again?" if compacted else ""
-    return _Found(f"{times} are written{since}{again}", facts, _LOOK_AT_WRITERS)
+    crowding = lag_shares.crowding_topic(trend)
+    if crowding is None:
+        return _Found(f"{times} are written{since}{again}", facts, _LOOK_AT_WRITERS)
+    most = cause.Evidence(
+        f"{crowding.topic} gets {crowding.share:.0%} of them; records of {first_few(crowding.others, FEW)} wait behind "
+        "them",
+        "ListOffsets",
+    )
+    step = cause.Next(
+        f"look at what writes to {crowding.topic}: a backfill, a replay, retries, a new producer. Its consumers read "
+        "no slower than before. If the others must not wait for it, give it a group of its own"
+    )
+    return _Found(f"{times} are written{since}, most of them to {crowding.topic}{again}", (*facts, most), step)
 
 
 def _is_compacted(topic: str, configs: Mapping[ConfigResource, ConfigSet]) -> bool:
