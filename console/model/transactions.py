@@ -31,6 +31,10 @@ MARKERS_MS = 60_000
 """Maximum milliseconds from a transaction's timeout until its end is decided and its markers are written. Coordinators
 check for timeouts every ten seconds, and write markers immediately.
 """
+LOOKS_MS = 15_000
+"""Maximum milliseconds from a transaction's timeout until its coordinator aborts it: coordinators check every ten
+seconds (transaction.abort.timed.out.transaction.cleanup.interval.ms).
+"""
 NAMED_PLACES = 3
 
 Place = tuple[str, int]
@@ -169,9 +173,9 @@ class Standing(StrEnum):
     YOUNG = "young"
     """No coordinator shows the transaction, but it is younger than the longest allowed timeout."""
     SLOW = "slow"
-    """The transaction is older than its timeout, and its coordinator will abort it."""
+    """The transaction is older than its timeout, and its coordinator should have aborted it."""
     HEALTHY = "healthy"
-    """The transaction is within its timeout, or ending, and its coordinator will end it."""
+    """The transaction is within its timeout, or was a moment ago, or it ends: its coordinator will end it."""
 
 
 class Verdict(NamedTuple):
@@ -294,7 +298,7 @@ def _kept(known: Transaction, seen: Transactions) -> Verdict:
     """
     lasted = seen.at_ms - known.start_ms
     limit = _limit(known, seen)
-    if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
+    if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit + LOOKS_MS:
         return Verdict(
             Standing.SLOW,
             f"{known.id} has had it open for {minutes(lasted)}, its timeout is {minutes(limit)}; the coordinator"
