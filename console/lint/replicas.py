@@ -56,7 +56,7 @@ _CONFIGS = (*_PLACED, TOPIC)
     name="single-replica",
     severity=Severity.HIGH,
     certainty=Certainty.LIKELY,
-    title="a topic with one replica, in a cluster of several brokers",
+    title="a topic with partitions of one replica, in a cluster of several brokers",
     why="It can't be written or read while its broker restarts, and is lost with its disk",
     needs=_PLACED,
     source="topicconfigs_min.insync.replicas",
@@ -64,10 +64,21 @@ _CONFIGS = (*_PLACED, TOPIC)
 def _single(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name, topic in seen.topics.items():
-        if brokers > 1 and topic.replication == 1 and not is_kafkas_own(name):
+        alone = _with_one_replica(topic)
+        if brokers > 1 and alone and not is_kafkas_own(name):
             count = str(min(SPREAD, brokers))
-            what = f"its partitions have one replica each, and there are {brokers} brokers"
+            what = (
+                f"its partitions have one replica each, and there are {brokers} brokers"
+                if alone == len(topic.partitions)
+                else f"{alone:,} of its {len(topic.partitions):,} partitions {'has' if alone == 1 else 'have'} one "
+                f"replica, and there are {brokers} brokers"
+            )
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
+
+
+def _with_one_replica(topic: Topic) -> int:
+    """Return the number of a topic's partitions that have one replica."""
+    return sum(len(each.replicas) == 1 for each in topic.partitions)
 
 
 @rule(
@@ -85,10 +96,16 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name in _FACTORS:
         topic = seen.topics.get(name)
-        if topic is not None and brokers > 1 and topic.replication == 1:
+        alone = _with_one_replica(topic) if topic is not None else 0
+        if topic is not None and brokers > 1 and alone:
             count = str(min(SPREAD, brokers))
             have = plural(len(topic.partitions), "partition has", "partitions have")
-            what = f"its {have} one replica each, on {brokers} brokers"
+            what = (
+                f"its {have} one replica each, on {brokers} brokers"
+                if alone == len(topic.partitions)
+                else f"{alone:,} of its {len(topic.partitions):,} partitions {'has' if alone == 1 else 'have'} one "
+                f"replica, on {brokers} brokers"
+            )
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
 
 

@@ -314,6 +314,9 @@ def quota_of(which: str) -> lint_cases.Make:
 
 KEPT_SHORT = lint_cases.topic("retention.ms", "20000")
 DROPS = lint_cases.CASES["sink-drops-records"]
+SCRAM_USERS = lint_cases.both(
+    lint_cases._scram(4096), lint_cases.brokers("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256")
+)
 STOOD = {
     **{
         name: lint_cases.CASES[name]
@@ -335,6 +338,11 @@ STOOD = {
     "quota-near-zero": lint_cases.Case(quota_of("default"), quota_of("of one user"), ""),
     "retention-tiny": lint_cases.Case(
         KEPT_SHORT, lint_cases.both(KEPT_SHORT, lint_cases.brokers("log.retention.check.interval.ms", "4000")), ""
+    ),
+    "scram-mechanism-off": lint_cases.Case(
+        lint_cases.both(SCRAM_USERS, lint_cases.brokers("sasl.enabled.mechanisms", "PLAIN", 2)),
+        lint_cases.CASES["scram-mechanism-off"].bad,
+        "",
     ),
     "sink-drops-records": lint_cases.Case(
         DROPS.bad, lint_cases.sink(errors_deadletterqueue_topic_name="", errors_log_enable="true"), ""
