@@ -329,6 +329,7 @@ STOOD = {
             "coordinator-single-replica",
             "limit-below-usual",
             "remote-without-storage",
+            "retention-in-seconds",
             "retention-without-delete",
             "settings-contradict",
             "system-topic-policy",

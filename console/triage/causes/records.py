@@ -17,11 +17,12 @@ from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
 from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
-from console.model.numbers import LONG_MAX, first_few, plural, time_of, time_of_day
+from console.model.numbers import LONG_MAX, first_few, long_number, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT
+from console.plan import topic_risks
 from console.plan.amounts import measured_time
 from console.plan.edits import SetConfig
 from console.triage import cause as triage_cause
@@ -586,6 +587,9 @@ def _as_others(limit: past.LeadersLimit, full: symptoms.Subject | None) -> triag
     return triage_cause.Next(f"{text}: {what}" + ("" if limit.is_dynamic else " in its file, and restart it"))
 
 
+_TIMES = frozenset(
+    {past.RETENTION[0], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[0]] if each.name.endswith(".ms"))}
+)
 _POLICIES = frozenset({past.RETENTION[2], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[2]])})
 _KEYS_LOST = triage_cause.Evidence(
     "the topic was compacted: keys without a newer record are gone for readers that start again from its beginning",
@@ -609,9 +613,15 @@ def _loss_by_change(
     is_table = change.key in _POLICIES and COMPACT in (change.held or "") and COMPACT not in (change.holds or "")
     was_read = not is_table and all(each.unread == {} for each in losses)
     is_tiny = any(each.is_tiny for each in losses)
+    # A number of days in seconds is no purpose.
+    limit = long_number(change.holds or "") if change.key in _TIMES else None
+    in_seconds = (_unit_mistaken(limit),) if limit is not None and topic_risks.days_in_seconds(limit) else ()
+    was_meant = was_read and not in_seconds
     is_sure = is_past or was_read or is_tiny or is_table or _is_missed(losses, observations.last.snapshot)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
+    if in_seconds:
+        title += f"; {change.key} seems to be in seconds"
     full = nearly_full(observations, frozenset(topics))
     return _loss(
         replace(subject, change=time_of_day(change.at)),
@@ -621,12 +631,17 @@ def _loss_by_change(
             _most_lost(losses),
             *_not_read(losses),
             *((_KEYS_LOST,) if is_table else ()),
+            *in_seconds,
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=Severity.INFO if is_past or was_read else Severity.HIGH if is_sure else Severity.WARNING,
+        severity=Severity.INFO
+        if is_past or was_meant
+        else Severity.HIGH
+        if is_sure and not was_read
+        else Severity.WARNING,
         certainty=Certainty.CERTAIN if is_sure else Certainty.POSSIBLE,
         beside=True,  # two changes that truncate the same logs are both named
         next=()
@@ -640,6 +655,11 @@ def _loss_by_change(
             else triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),
         ),
     )
+
+
+def _unit_mistaken(limit: int) -> triage_cause.Evidence:
+    text = f"{past.RETENTION[0]} seems to be in seconds: {topic_risks.seconds_text(limit)}"
+    return triage_cause.Evidence(text, "DescribeConfigs")
 
 
 def _is_missed(losses: tuple[past.Loss, ...], snapshot: Snapshot) -> bool:
