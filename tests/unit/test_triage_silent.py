@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.acl import PREFIXED, Acl
 from console.model.cluster import BrokerVersion, GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
@@ -23,7 +24,7 @@ from console.triage.facts import Facts
 from console.triage.observations import after, begin
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Poll, Subject
-from tests.support import connectors
+from tests.support import connectors, samples
 from tests.unit.test_triage import (
     START,
     TICK,
@@ -42,11 +43,11 @@ STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
 LATER = STOPS + int(max(QUIET, PAUSES * EVERY) / EVERY) + 1
 
 
-def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
+def verdict(ends: Callable[[int], int], ticks: int, *topics: str, acls: tuple[Acl, ...] = ()) -> Verdict:
     """Return the verdict after `ticks` polls on topics whose end offset is `ends(tick)`."""
     names = topics or ("orders",)
     orders = healthy().topics["orders"]
-    before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
+    before = replace(healthy(), topics={name: replace(orders, name=name) for name in names}, acls=acls)
 
     def facts(tick: int) -> Facts:
         return Facts(logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, ends(at), ends(at)) for name in names}))
@@ -72,6 +73,44 @@ def test_a_topic_that_falls_silent_is_no_trouble_but_says_where_to_look() -> Non
     assert not claim.next[0].edits
     assert not claim.next[0].command
     assert found.is_healthy
+
+
+SHOP = samples.acl("User:alice", "shop", "WRITE", on="TRANSACTIONAL_ID")
+
+
+@pytest.mark.parametrize(
+    ("acls", "who", "is_bound"),
+    [
+        ((samples.acl(operation="WRITE"), SHOP), "User:alice", True),
+        ((samples.acl(operation="ALL", name="ord", pattern="PREFIXED"), SHOP), "User:alice", True),
+        ((samples.acl(operation="WRITE"), SHOP._replace(pattern_type=PREFIXED)), "User:alice", False),
+        ((samples.acl(operation="WRITE"), SHOP, SHOP._replace(resource_name="*")), "User:alice", False),
+        (
+            (samples.acl(operation="WRITE"), SHOP, SHOP._replace(principal="User:*", resource_name="*")),
+            "User:alice",
+            False,
+        ),
+        ((samples.acl(operation="WRITE"), SHOP._replace(principal="User:bob")), "User:alice", False),
+        ((samples.acl(operation="WRITE"), samples.acl("User:*", operation="WRITE"), SHOP), "", False),
+        ((samples.acl(operation="READ"), samples.acl(operation="WRITE", name="clicks"), SHOP), "", False),
+        (tuple(samples.acl(f"User:u{n}", operation="WRITE") for n in range(4)), "", False),
+        ((), "", False),
+    ],
+)
+def test_a_silent_topic_has_those_whom_acls_let_write_as_evidence(
+    acls: tuple[Acl, ...], who: str, *, is_bound: bool
+) -> None:
+    """No API shows what brokers refuse a client; ACLs show who may write, and with which transactional ids."""
+
+    (claim,) = rows(verdict(until(STOPS), LATER, acls=acls))
+    facts = [each.fact for each in claim.evidence]
+    assert [each for each in facts if "write there" in each] == (
+        [f"ACLs let {who} write there, and nobody else but super users"] if who else []
+    )
+    assert any("use the transactional id shop and no other" in each for each in facts) is is_bound
+    assert any("as shop-0" in each.text for each in claim.next) is is_bound
+    assert claim.severity is Severity.INFO
+    assert not any(each.edits or each.command for each in claim.next)
 
 
 @pytest.mark.parametrize(

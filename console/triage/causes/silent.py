@@ -17,6 +17,7 @@ from console.triage.causes.upgraded import AT_ONCE, LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.symptoms import CLUSTER, Subject
+from console.triage.writers import Writer, writers
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
 UNREACHED, COLLAPSED = "leader-unwritten", "keys-collapsed"
@@ -195,7 +196,8 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
     for mine in alike:
         for some in [[each] for each in mine] if len(mine) <= FEW else [mine]:
-            yield _claim(some, crossed.get(some[0].topic))
+            allowed = writers(snapshot.acls, some[0].topic) if len(some) == 1 else ()
+            yield _claim(some, crossed.get(some[0].topic), allowed)
 
 
 def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_silence.NotBack] = ()) -> cause.Claim:
@@ -244,7 +246,16 @@ def _crossed(silence: triage_silence.Silence, observations: Observations) -> cau
     return upgraded(observations.past.upgrades, datetime.fromtimestamp(silence.grew_at, UTC), AT_ONCE, leaders)
 
 
-def _claim(some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None) -> cause.Claim:
+def _claim(
+    some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None, allowed: Sequence[Writer]
+) -> cause.Claim:
+    """Return the claim about topics to which nothing is written.
+
+    Args:
+        some: the silent topics.
+        crossed: the evidence that their leader was upgraded just before; None if it was not.
+        allowed: the principals that ACLs let write to the one topic; empty if that does not help.
+    """
     first = some[0]
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
@@ -266,10 +277,35 @@ def _claim(some: Sequence[triage_silence.Silence], crossed: cause.Evidence | Non
                 )
                 for each in some[:FEW]
             ),
+            *_who_may_write(allowed),
         ),
-        next=(cause.Next(_LOOK),) if crossed is None else (LOOK, cause.Next(_LOOK)),
+        next=cause.given(LOOK if crossed is not None else None, cause.Next(_LOOK), _look_at_ids(allowed)),
         yields=True,
         idle=True,
+    )
+
+
+def _who_may_write(allowed: Sequence[Writer]) -> Iterator[cause.Evidence]:
+    if allowed:
+        names = first_few([each.principal for each in allowed], FEW)
+        yield cause.Evidence(f"ACLs let {names} write there, and nobody else but super users", "DescribeAcls")
+    for each in allowed:
+        if each.ids:
+            yield cause.Evidence(
+                f"ACLs let {each.principal} use the transactional id {first_few(each.ids, FEW)} and no other: brokers "
+                "refuse a producer with another one (TransactionalIdAuthorizationException)",
+                "DescribeAcls",
+            )
+
+
+def _look_at_ids(allowed: Sequence[Writer]) -> cause.Next | None:
+    """Return the step for producers whose transactional ids ACLs bind; None if ACLs bind none."""
+    bound = next((each for each in allowed if each.ids), None)
+    if bound is None:
+        return None
+    return cause.Next(
+        f"look at the transactional.id of {bound.principal}'s producers: a new release may number them, as "
+        f"{bound.ids[0]}-0. Then ACLs have to allow the ids that begin with {bound.ids[0]} (pattern type prefixed)"
     )
 
 
