@@ -33,6 +33,10 @@ FEWEST_REPLICAS = 10
 """If the other brokers have fewer replicas than this on average, a broker without replicas may be chance, and causes no
 finding.
 """
+MOSTLY = 0.8
+"""The share of the partitions of other topics with replicas in several racks from which on a topic in one rack is the
+exception.
+"""
 UNEVEN = 1.5
 """The distribution of leaders is uneven if a broker leads this multiple of the average number of partitions."""
 _FACTORS = {
@@ -355,6 +359,8 @@ def _unknown_brokers(seen: Seen) -> Iterator[Found]:
     why="If that rack fails, these partitions fail",
     needs=_PLACED,
     source="basic_ops_racks",
+    stands_after=lint_rule.OLD_ONLY,
+    is_lasting=True,
 )
 def _one_rack(seen: Seen) -> Iterator[Found]:
     of = rack_risks.racks(seen.brokers)
@@ -367,16 +373,25 @@ def _one_rack(seen: Seen) -> Iterator[Found]:
             known[replicas] = rack_risks.one_rack(replicas, of)
         return known[replicas]
 
+    found: dict[str, list[tuple[int, str]]] = {}
+    placed, spread = Counter[str](), 0
     for name, topic in seen.topics.items():
         together = [
             (partition.number, rack)
             for partition in topic.partitions
             if (rack := one_rack(partition.replicas)) is not None
         ]
+        placed[name] = sum(len(each.replicas) > 1 for each in topic.partitions)
+        spread += not together and placed[name] > 0 and not topic.internal
         if together:
-            shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)
-            what = f"all replicas of {plural(len(together), 'partition')} are in one rack: {shown}"
-            yield Found(topic_resource(name), what, command=("balance",))
+            found[name] = together
+    several, apart = placed.total(), placed.total() - sum(map(len, found.values()))
+    for name, together in found.items():
+        shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)
+        what = f"all replicas of {plural(len(together), 'partition')} are in one rack: {shown}"
+        # If nearly all partitions of other topics are in several racks, a topic in one rack is an accident.
+        is_odd = len(together) == placed[name] and spread > 0 and apart >= MOSTLY * (several - placed[name])
+        yield Found(topic_resource(name), what, command=("balance",), hurts=is_odd)
 
 
 @rule(
