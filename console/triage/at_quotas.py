@@ -63,10 +63,16 @@ class Limited:
 limited = remembered(Limited)
 
 
-def at_quotas_after(known: AtQuotas, snapshot: Snapshot) -> AtQuotas:
+def at_quotas_after(known: AtQuotas, before: Snapshot, snapshot: Snapshot) -> AtQuotas:
     """Return, as of this poll, what producers write near a quota. A place stays for a minute, and then for as long as
-    its mean rate over a minute, or its present one, is near a quota. known: the result for the last poll.
+    its mean rate over a minute, or its present one, is near a quota.
+
+    Args:
+        known: the result for the last poll.
+        before, snapshot: the snapshots of the last poll and of this one.
     """
+    if all(getattr(before, part) is getattr(snapshot, part) for part in ("rates", "quotas", "topics")):
+        return known
     if not snapshot.quotas or not (quotas := limited(snapshot.quotas)).values:
         return NOTHING if known else known
     rates = written(snapshot.rates, snapshot.topics)

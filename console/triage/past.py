@@ -310,7 +310,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
         slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
-        at_quotas=at_quotas_after(past.at_quotas, now.snapshot),
+        at_quotas=at_quotas_after(past.at_quotas, before.snapshot, now.snapshot),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
