@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from console.model import authorizer
 from console.model.acl import LITERAL, Acl
-from console.model.authorizer import ALLOW, EVERYBODY, WILDCARD, Pattern, grants, pattern_of, patterns_on
 from console.model.codes import AclOperation, AclResourceType
 from console.triage.remembered import remembered
 
@@ -25,9 +25,9 @@ class Writer(NamedTuple):
 
 
 class _Index(NamedTuple):
-    topics: Mapping[Pattern, Collection[str]]
+    topics: Mapping[authorizer.Pattern, Collection[str]]
     """Pattern of topics -> the principals that ACLs let write there."""
-    ids: Mapping[str, Collection[Pattern]]
+    ids: Mapping[str, Collection[authorizer.Pattern]]
     """Principal -> the patterns of the transactional ids that ACLs let it use."""
 
 
@@ -36,28 +36,28 @@ def writers(acls: Collection[Acl], topic: str) -> tuple[Writer, ...]:
     user may write there.
     """
     index = _index(acls)
-    names = {each for pattern in patterns_on(_TOPIC, topic) for each in index.topics.get(pattern, ())}
-    if len(names) > MOST or EVERYBODY in names:
+    names = {each for pattern in authorizer.patterns_on(_TOPIC, topic) for each in index.topics.get(pattern, ())}
+    if len(names) > MOST or authorizer.EVERYBODY in names:
         return ()
     return tuple(Writer(each, _single_ids(each, index)) for each in sorted(names))
 
 
 def _single_ids(principal: str, index: _Index) -> tuple[str, ...]:
-    patterns = [*index.ids.get(principal, ()), *index.ids.get(EVERYBODY, ())]
-    if any(each.pattern_type != LITERAL or each.name == WILDCARD for each in patterns):
+    patterns = [*index.ids.get(principal, ()), *index.ids.get(authorizer.EVERYBODY, ())]
+    if any(each.pattern_type != LITERAL or each.name == authorizer.WILDCARD for each in patterns):
         return ()
     return tuple(sorted({each.name for each in patterns}))
 
 
 @remembered
 def _index(acls: Collection[Acl]) -> _Index:
-    topics: dict[Pattern, set[str]] = {}
-    ids: dict[str, set[Pattern]] = {}
+    topics: dict[authorizer.Pattern, set[str]] = {}
+    ids: dict[str, set[authorizer.Pattern]] = {}
     for acl in acls:
-        if acl.permission != ALLOW or not grants(acl, _WRITE):
+        if acl.permission != authorizer.ALLOW or not authorizer.grants(acl, _WRITE):
             continue
         if acl.resource_type == _TOPIC:
-            topics.setdefault(pattern_of(acl), set()).add(acl.principal)
+            topics.setdefault(authorizer.pattern_of(acl), set()).add(acl.principal)
         elif acl.resource_type == _ID:
-            ids.setdefault(acl.principal, set()).add(pattern_of(acl))
+            ids.setdefault(acl.principal, set()).add(authorizer.pattern_of(acl))
     return _Index(topics, ids)

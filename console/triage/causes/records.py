@@ -11,13 +11,13 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model import transactions
+from console.model import numbers, transactions
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
 from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
-from console.model.numbers import LONG_MAX, first_few, long_number, plural, time_of, time_of_day
+from console.model.numbers import LONG_MAX, first_few, plural, time_of, time_of_day
 from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
@@ -614,7 +614,7 @@ def _loss_by_change(
     was_read = not is_table and all(each.unread == {} for each in losses)
     is_tiny = any(each.is_tiny for each in losses)
     # A number of days in seconds is no purpose.
-    limit = long_number(change.holds or "") if change.key in _TIMES else None
+    limit = numbers.long_number(change.holds or "") if change.key in _TIMES else None
     in_seconds = (_unit_mistaken(limit),) if limit is not None and topic_risks.days_in_seconds(limit) else ()
     was_meant = was_read and not in_seconds
     is_sure = is_past or was_read or is_tiny or is_table or _is_missed(losses, observations.last.snapshot)
