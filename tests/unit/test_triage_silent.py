@@ -105,7 +105,7 @@ def test_a_silent_topic_has_those_whom_acls_let_write_as_evidence(
     (claim,) = rows(verdict(until(STOPS), LATER, acls=acls))
     facts = [each.fact for each in claim.evidence]
     assert [each for each in facts if "write there" in each] == (
-        [f"ACLs let {who} write there, and nobody else but super users"] if who else []
+        [f"ACLs let {who} write there, and no other user but super users"] if who else []
     )
     assert any("use the transactional id shop and no other" in each for each in facts) is is_bound
     assert any("as shop-0" in each.text for each in claim.next) is is_bound

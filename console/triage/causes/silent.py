@@ -288,7 +288,7 @@ def _claim(
 def _who_may_write(allowed: Sequence[Writer]) -> Iterator[cause.Evidence]:
     if allowed:
         names = first_few([each.principal for each in allowed], FEW)
-        yield cause.Evidence(f"ACLs let {names} write there, and nobody else but super users", "DescribeAcls")
+        yield cause.Evidence(f"ACLs let {names} write there, and no other user but super users", "DescribeAcls")
     for each in allowed:
         if each.ids:
             yield cause.Evidence(
