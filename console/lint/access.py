@@ -13,7 +13,7 @@ from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import ALLOW, DENY, AclIndex, pattern_of, within_whole
 from console.model.changes import ScramUser
 from console.model.codes import BROKER, AclResourceType
-from console.model.config import broker_resource
+from console.model.config import ConfigSet, broker_resource
 from console.model.grouping import grouped
 from console.model.name_order import in_order
 from console.model.numbers import first_few
@@ -39,6 +39,8 @@ _HOUR_MS = 3_600_000
 _TOPIC, _ENDS = AclResourceType.parse("TOPIC"), (".", "-", "_")
 """The type of topics, and the ends of a name that is probably a prefix."""
 _MECHANISMS, _SCRAM = "sasl.enabled.mechanisms", "SCRAM-"
+_FEW_BROKERS = 2
+"""Maximum number of brokers of which none is the exception."""
 _OF_BROKERS = ("sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol")
 """The mechanisms of brokers' own logins: the files of controllers, which no broker shows, have the listener's."""
 
@@ -199,31 +201,46 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
     name="scram-mechanism-off",
     severity=Severity.WARNING,
     certainty=Certainty.POSSIBLE,
-    title="a SCRAM user whose mechanisms no listener takes, while listeners take another SCRAM mechanism",
-    why="Its clients can't log in with the password that it was given",
+    title="SCRAM users whose mechanisms no listener takes, while listeners take another SCRAM mechanism, or which one "
+    "broker does not take, while all others do",
+    why="Their clients can't log in there with the password that they were given",
     needs=(Part.CLUSTER, Part.SCRAM, BROKER),
     source="brokerconfigs_sasl.enabled.mechanisms",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
 )
 def _mechanism_off(seen: Seen) -> Iterator[Found]:
     if len(seen.of_brokers) < len(seen.brokers):
         return  # another broker may take it
-    taken = {
-        item
-        for configs in seen.of_brokers.values()
-        for entry in configs
-        if entry.name in (_MECHANISMS, *_OF_BROKERS) or entry.name.endswith(f".{_MECHANISMS}")
-        for item in items_of(entry.value or "")
-    }
+    by_broker = {broker: frozenset(_mechanisms(configs)) for broker, configs in seen.of_brokers.items()}
+    taken = frozenset[str]().union(*by_broker.values())
     of_scram = sorted(each for each in taken if each.startswith(_SCRAM))
+    users: dict[tuple[str, ...], list[str]] = {}
     for user, credentials in sorted(seen.snapshot.scram.items()):
         mine = [mechanism for mechanism, _ in credentials]
-        if of_scram and mine and taken.isdisjoint(each.label for each in mine):
-            has, take = first_few([each.label for each in mine]), first_few(of_scram)
-            what = f"it can't log in: it has a password for {has}, and the brokers' listeners take {take} only"
-            advice = (
-                f"set its password for {take}, or add {has} to {_MECHANISMS} of the listener, in the brokers' files"
-            )
-            yield Found(ScramUser(user, mine[0]), what, advice=advice)
+        if not of_scram or not mine:
+            continue
+        if not taken.isdisjoint(each.label for each in mine):
+            users.setdefault(tuple(sorted(each.label for each in mine)), []).append(user)
+            continue
+        has, take = first_few([each.label for each in mine]), first_few(of_scram)
+        what = f"it can't log in: it has a password for {has}, and the brokers' listeners take {take} only"
+        advice = f"set its password for {take}, or add {has} to {_MECHANISMS} of the listener, in the brokers' files"
+        yield Found(ScramUser(user, mine[0]), what, advice=advice, hurts=False)
+    for has_, some in users.items():
+        without = [broker for broker, takes in by_broker.items() if takes.isdisjoint(has_)]
+        if len(without) == 1 and len(by_broker) > _FEW_BROKERS:
+            names = first_few(list(has_))
+            what = f"{first_few(some, NAMED)} can't log in there: it takes no {names}, and all other brokers do"
+            advice = f"add {names} to {_MECHANISMS} of its listener for clients, in its file, and restart it"
+            yield Found(broker_resource(without[0]), what, _MECHANISMS, advice=advice)
+
+
+def _mechanisms(configs: ConfigSet) -> Iterator[str]:
+    """Yield the SASL mechanisms that a broker's listeners take, as far as its file shows them."""
+    for entry in configs:
+        if entry.name in (_MECHANISMS, *_OF_BROKERS) or entry.name.endswith(f".{_MECHANISMS}"):
+            yield from items_of(entry.value or "")
 
 
 @rule(

@@ -202,6 +202,29 @@ def _tiny(seen: Seen) -> Iterator[Found]:
 
 
 @rule(
+    name="retention-in-seconds",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a retention that is a usual number of days in seconds, while its unit is a millisecond",
+    why="Records are deleted a thousand times sooner than their owner expects",
+    needs=_CONFIGS,
+    source="topicconfigs_retention.ms",
+    stands_after=lint_rule.AFTER_ITS_CHANGE,
+    is_lasting=True,
+)
+def _in_seconds(seen: Seen) -> Iterator[Found]:
+    def is_in_seconds(configs: config.ConfigSet) -> bool:
+        limit = topic_risks.kept(configs)
+        return limit.deletes and topic_risks.days_in_seconds(limit.ms) > 0
+
+    for place in _where(seen, topic_risks.BY_TIME, is_in_seconds):
+        limit = topic_risks.kept(seen.snapshot.configs[config.topic_resource(place.topics[0].name)]).ms
+        what = f"{topic_risks.BY_TIME} seems to be in seconds: {topic_risks.seconds_text(limit)}"
+        edits = (place.set_to(str(1000 * limit)),) if _settable(place) else ()
+        yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
+
+
+@rule(
     name="retention-without-delete",
     severity=Severity.WARNING,
     certainty=Certainty.POSSIBLE,

@@ -33,6 +33,10 @@ FEWEST_REPLICAS = 10
 """If the other brokers have fewer replicas than this on average, a broker without replicas may be chance, and causes no
 finding.
 """
+MOSTLY = 0.8
+"""The share of the partitions of other topics with replicas in several racks from which on a topic in one rack is the
+exception.
+"""
 UNEVEN = 1.5
 """The distribution of leaders is uneven if a broker leads this multiple of the average number of partitions."""
 _FACTORS = {
@@ -56,7 +60,7 @@ _CONFIGS = (*_PLACED, TOPIC)
     name="single-replica",
     severity=Severity.HIGH,
     certainty=Certainty.LIKELY,
-    title="a topic with one replica, in a cluster of several brokers",
+    title="a topic with partitions of one replica, in a cluster of several brokers",
     why="It can't be written or read while its broker restarts, and is lost with its disk",
     needs=_PLACED,
     source="topicconfigs_min.insync.replicas",
@@ -64,10 +68,21 @@ _CONFIGS = (*_PLACED, TOPIC)
 def _single(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name, topic in seen.topics.items():
-        if brokers > 1 and topic.replication == 1 and not is_kafkas_own(name):
+        alone = _with_one_replica(topic)
+        if brokers > 1 and alone and not is_kafkas_own(name):
             count = str(min(SPREAD, brokers))
-            what = f"its partitions have one replica each, and there are {brokers} brokers"
+            what = (
+                f"its partitions have one replica each, and there are {brokers} brokers"
+                if alone == len(topic.partitions)
+                else f"{alone:,} of its {len(topic.partitions):,} partitions {'has' if alone == 1 else 'have'} one "
+                f"replica, and there are {brokers} brokers"
+            )
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
+
+
+def _with_one_replica(topic: Topic) -> int:
+    """Return the number of a topic's partitions that have one replica."""
+    return sum(len(each.replicas) == 1 for each in topic.partitions)
 
 
 @rule(
@@ -85,10 +100,16 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name in _FACTORS:
         topic = seen.topics.get(name)
-        if topic is not None and brokers > 1 and topic.replication == 1:
+        alone = _with_one_replica(topic) if topic is not None else 0
+        if topic is not None and brokers > 1 and alone:
             count = str(min(SPREAD, brokers))
             have = plural(len(topic.partitions), "partition has", "partitions have")
-            what = f"its {have} one replica each, on {brokers} brokers"
+            what = (
+                f"its {have} one replica each, on {brokers} brokers"
+                if alone == len(topic.partitions)
+                else f"{alone:,} of its {len(topic.partitions):,} partitions {'has' if alone == 1 else 'have'} one "
+                f"replica, on {brokers} brokers"
+            )
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
 
 
@@ -338,6 +359,8 @@ def _unknown_brokers(seen: Seen) -> Iterator[Found]:
     why="If that rack fails, these partitions fail",
     needs=_PLACED,
     source="basic_ops_racks",
+    stands_after=lint_rule.OLD_ONLY,
+    is_lasting=True,
 )
 def _one_rack(seen: Seen) -> Iterator[Found]:
     of = rack_risks.racks(seen.brokers)
@@ -350,16 +373,25 @@ def _one_rack(seen: Seen) -> Iterator[Found]:
             known[replicas] = rack_risks.one_rack(replicas, of)
         return known[replicas]
 
+    found: dict[str, list[tuple[int, str]]] = {}
+    placed, spread = Counter[str](), 0
     for name, topic in seen.topics.items():
         together = [
             (partition.number, rack)
             for partition in topic.partitions
             if (rack := one_rack(partition.replicas)) is not None
         ]
+        placed[name] = sum(len(each.replicas) > 1 for each in topic.partitions)
+        spread += not together and placed[name] > 0 and not topic.internal
         if together:
-            shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)
-            what = f"all replicas of {plural(len(together), 'partition')} are in one rack: {shown}"
-            yield Found(topic_resource(name), what, command=("balance",))
+            found[name] = together
+    several, apart = placed.total(), placed.total() - sum(map(len, found.values()))
+    for name, together in found.items():
+        shown = first_few([f"{number} in {rack}" for number, rack in together], NAMED)
+        what = f"all replicas of {plural(len(together), 'partition')} are in one rack: {shown}"
+        # If nearly all partitions of other topics are in several racks, a topic in one rack is an accident.
+        is_odd = len(together) == placed[name] and spread > 0 and apart >= MOSTLY * (several - placed[name])
+        yield Found(topic_resource(name), what, command=("balance",), hurts=is_odd)
 
 
 @rule(

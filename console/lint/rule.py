@@ -31,6 +31,8 @@ AT_ONCE = timedelta(0)
 """No waiting time, for a state that no tool's unfinished work produces."""
 AFTER_ITS_CHANGE = timedelta(hours=1)
 """The time for which the change that made a finding is a row of its own, as it has a risk (`changed-lately`)."""
+OLD_ONLY = timedelta.max
+"""No time: only a finding that was there when kac began to watch becomes a cause by the rule."""
 NAMED = 3
 """Maximum number of entities that a line names; further ones are counted."""
 

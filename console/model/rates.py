@@ -57,7 +57,7 @@ class Counter(NamedTuple):
         return (self.value - self.base) / seconds if seconds >= SHORTEST else None
 
 
-def count(known: Counter | None, value: int, at: float, source: int = -1) -> Counter:
+def count(known: Counter | None, value: int, at: float, source: int = -1, *, window: float = WINDOW) -> Counter:
     """Return a counter after one more reading.
 
     It starts over if the value can't result from growth (the log was truncated, records were deleted, the topic was
@@ -68,14 +68,15 @@ def count(known: Counter | None, value: int, at: float, source: int = -1) -> Cou
         value: an end offset, or bytes.
         at: the time of the reading, Unix seconds.
         source: the broker whose log was measured, for a size; -1 for an end offset.
+        window: minimum seconds over which the rate is averaged.
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
     # Two readings alternate as the base: this takes three readings of each partition, and none is older than two
     # windows.
-    if at - known.at >= WINDOW:
+    if at - known.at >= window:
         return Counter(known.at, known.value, at, value, at, value, source)
-    if at - known.next_at >= WINDOW:
+    if at - known.next_at >= window:
         return Counter(known.next_at, known.next, at, value, at, value, source)
     return known._replace(at=at, value=value)
 

@@ -183,7 +183,7 @@ class Standing(StrEnum):
     SLOW = "slow"
     """The transaction is older than its timeout by more than `ABORT_MS`, and its coordinator will abort it."""
     HEALTHY = "healthy"
-    """The transaction is within its timeout, or ending, and its coordinator will end it."""
+    """The transaction is within its timeout, or was a moment ago, or it ends: its coordinator will end it."""
 
 
 class Verdict(NamedTuple):

@@ -23,6 +23,7 @@ ISR_ABOVE_REPLICATION = "isr-above-replication"
 UNCLEAN_ELECTION = "unclean-election"
 RETENTION_ZERO = "retention-zero"
 RETENTION_TINY = "retention-tiny"
+RETENTION_IN_SECONDS = "retention-in-seconds"
 RETENTION_ABOVE_DISK = "retention-above-disk"
 MESSAGE_SIZE_LOWERED = "message-size-lowered"
 SYSTEM_TOPIC = "system-topic"
@@ -69,6 +70,7 @@ NAMES = (
     UNCLEAN_ELECTION,
     RETENTION_ZERO,
     RETENTION_TINY,
+    RETENTION_IN_SECONDS,
     RETENTION_ABOVE_DISK,
     MESSAGE_SIZE_LOWERED,
     KEYLESS_RECORDS,

@@ -22,7 +22,7 @@ from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT, INTERNAL, SystemTopic, may_be_of_application, system_topic
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.amounts import byte_count, measured_time
+from console.plan.amounts import byte_count, duration, measured_time
 from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
 from console.plan.values import items_of
 
@@ -45,6 +45,10 @@ TINY_MS = 300_000
 TINY_BYTES = 1_048_576
 """A retention of less than these bytes is tiny: it is the size of the smallest segment (segment.bytes is at least 1 MiB
 since Kafka 4.0).
+"""
+_DAYS = frozenset({5, 7, 10, 14, 15, 21, 28, 30, 31, 60, 90, 180, 365})
+"""Usual numbers of days of a retention. Their seconds, taken as milliseconds, are no whole number of minutes. Those of
+fewer days are a tiny retention.
 """
 
 _TOPIC_KEYS = {broker_key.name: key for key, names in TOPIC_SYNONYMS.items() for broker_key in names}
@@ -394,20 +398,36 @@ class _Limit(NamedTuple):
     def tiny(self) -> bool:
         return 0 < self.value < (TINY_MS if self.key == BY_TIME else TINY_BYTES)
 
+    @property
+    def in_seconds(self) -> bool:
+        return self.key == BY_TIME and days_in_seconds(self.value) > 0
+
     def __str__(self) -> str:
         return f"{self.value:,} ms" if self.key == BY_TIME else f"{self.value:,} bytes a partition"
 
 
+def days_in_seconds(milliseconds: int) -> int:
+    """Return the usual number of days that a retention in milliseconds is in seconds; 0 if there is none."""
+    days, rest = divmod(milliseconds, 86_400)
+    return days if rest == 0 and days in _DAYS else 0
+
+
+def seconds_text(milliseconds: int) -> str:
+    """Return a text on a retention that is a usual number of days in seconds."""
+    days = days_in_seconds(milliseconds)
+    return f"{milliseconds:,} ms are {duration(milliseconds)}, and {milliseconds:,} s are {days} days"
+
+
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
     """Return the facts that warnings about retention need: policy, limits and sizes of topics. Empty for another key,
-    and for a limit that is neither zero nor tiny.
+    and for a limit that is neither zero nor tiny, and not in seconds.
     """
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
         return NOTHING
     value = long_number(in_terms_of(key, edit.key, value_of(edit)))
     # Skip the sizes for a limit that is always harmless: reading those of all topics takes seconds.
-    if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
+    if key in (BY_TIME, BY_SIZE) and value is not None and not _is_odd(_Limit(key, value)):
         return NOTHING
     return topic_needs(edit, sizes=True)
 
@@ -433,6 +453,22 @@ def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
         remote = [c for c in changes(edit, judged) if _is_remote(c.topic, judged) and judged.may_hold_data(c.topic)]
         if remote:
             yield "segments leave the brokers' disks as soon as they are in remote storage; reading them is slower then"
+
+
+def _is_odd(limit: _Limit) -> bool:
+    return limit.tiny or limit.value == 0 or limit.in_seconds
+
+
+def retention_in_seconds(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
+    """Yield a warning for topics whose retention is a usual number of days in seconds after the edit; topics without
+    records are left out.
+    """
+    yield from _kept_less(
+        edit,
+        judged,
+        lambda limit: limit.in_seconds,
+        lambda limit: f"the retention seems to be in seconds: {seconds_text(limit.value)}",
+    )
 
 
 def retention_tiny(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:

@@ -25,6 +25,7 @@ from console.model.parts import Part
 from console.model.rates import Place
 from console.model.snapshot import Snapshot, host_ranges
 from console.plan.topic_risks import TINY_BYTES, TINY_MS
+from console.triage.at_quotas import AtQuotas, at_quotas_after
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.connector_sources import SourceChange, sources_after
 from console.triage.events import Kind
@@ -251,6 +252,8 @@ class Past(Struct, frozen=True):
     """Quota -> the topics to which producers write more slowly since the quota was lowered, each with the time since
     when, UTC.
     """
+    at_quotas: AtQuotas = MappingProxyType({})
+    """(topic, leader) -> the bytes that producers wrote there since the rate came near a quota of producers."""
     sources: Sequence[SourceChange] = ()
     collapsed: Sequence[Collapsed] = ()
     """The topics whose records now go to one partition, as of the last poll."""
@@ -307,6 +310,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
         slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
+        at_quotas=at_quotas_after(past.at_quotas, before.snapshot, now.snapshot),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),

@@ -94,6 +94,7 @@ RISKY = (
     of_topic("unclean-election", UNCLEAN, "true", "false"),
     of_topic("retention-zero", RETENTION, "0", DAY),
     of_topic("retention-tiny", RETENTION, "1000", DAY),
+    of_topic("retention-in-seconds", RETENTION, "604800", DAY),
     of_topic("message-size-lowered", "max.message.bytes", "1000", "2000000"),
     of_topic("times-refused", "message.timestamp.before.max.ms", "3600", "7200000"),
     of_user("throttles-everyone", None, "producer_byte_rate", "1000000", "2000000"),

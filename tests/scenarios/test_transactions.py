@@ -169,12 +169,14 @@ async def test_a_lost_answer_is_looked_up(cluster: EmbeddedCluster, admin_link: 
     assert (log.stable == log.end) is (moment is faults.Moment.AFTER)
 
 
-async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: EmbeddedCluster, admin_link: Link) -> None:
+async def test_an_overdue_one_is_healthy_until_its_coordinator_ends_it_in_time(
+    cluster: EmbeddedCluster, admin_link: Link
+) -> None:
     known = cluster.state.transactions["payments-export"]
     now = int(cluster.clock.time() * 1000)
     known.timeout_ms, known.started = 60_000, now - 61_000
     seen = await poll_transactions(admin_link, PLACES)
-    assert standings(seen)[known.producer_id] is Standing.SLOW
+    assert standings(seen)[known.producer_id] is Standing.HEALTHY
     outcome = await only(admin_link, abort(seen, known.producer_id))
     assert (outcome.status, outcome.failure and outcome.failure.name) == (changes.Status.FAILED, "NOT_HANGING")
     known.started = now - 120_000

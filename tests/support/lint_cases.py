@@ -400,6 +400,7 @@ CASES: Mapping[str, Case] = {
         both(topic("retention.ms", "1000"), topic("cleanup.policy", "compact")),
         "topic orders",
     ),
+    "retention-in-seconds": Case(topic("retention.ms", "604800"), topic("retention.ms", "600000"), "topic orders"),
     "hot-key": Case(
         analyzed(heaviest=(_HEAVY,), partitions=_FOUR),
         analyzed(heaviest=(_HEAVY,), partitions=_FOUR[:1]),

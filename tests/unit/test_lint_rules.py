@@ -137,6 +137,29 @@ def test_a_login_of_brokers_themselves_is_taken(key: str) -> None:
     assert not [*rule.find(made([case.bad, brokers(key, "SCRAM-SHA-256")]))]
 
 
+@pytest.mark.parametrize(
+    ("makes", "subjects"),
+    [
+        ([brokers("sasl.enabled.mechanisms", "PLAIN", 2)], [2]),
+        ([brokers("sasl.enabled.mechanisms", "PLAIN", 1, 2)], []),  # which are the exception?
+        ([brokers("sasl.enabled.mechanisms", "SCRAM-SHA-256", 2)], []),
+        (
+            [
+                brokers("sasl.enabled.mechanisms", "PLAIN", 2),
+                brokers("listener.name.client.sasl.enabled.mechanisms", "SCRAM-SHA-256", 2),
+            ],
+            [],
+        ),
+    ],
+)
+def test_one_broker_that_takes_no_mechanism_of_users_is_found(makes: list[Make], subjects: list[int]) -> None:
+    scram = lint_cases._scram(4096)
+    everywhere = brokers("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256")
+    found = found_by("scram-mechanism-off", scram, everywhere, *makes)
+    assert [each.subject for each in found] == [broker_resource(each) for each in subjects]
+    assert all(each.hurts for each in found)
+
+
 def test_an_advertised_port_that_kac_reaches_is_no_finding() -> None:
     seen = CASES["advertised-port-odd"].bad(healthy())
     known = seen.snapshot.cluster
@@ -150,6 +173,17 @@ def test_the_number_of_replicas_that_most_partitions_have_is_wanted(few: tuple[i
     make = placed((1, 2, 3), (2, 3, 1), few)
     (found,) = BY_NAME["replicas-unequal"].find(make(healthy()))
     assert found.command == ("replication", "topic", "orders", wanted)
+
+
+@pytest.mark.parametrize("name", ["single-replica", "coordinator-single-replica"])
+def test_partitions_with_one_replica_are_counted(name: str) -> None:
+    """The first partition of a topic does not decide: a stopped tool may have changed any of them."""
+    on = "orders" if name == "single-replica" else "__consumer_offsets"
+    (found,) = found_by(name, placed((1, 2, 3), (2,), (1,), name=on))
+    assert found.what.startswith("2 of its 3 partitions have one replica")
+    (found,) = found_by(name, placed((1, 2, 3), (2,), name=on))
+    assert found.what.startswith("1 of its 2 partitions has one replica")
+    assert found_by(name, placed((1, 2), (2, 3), name=on)) == []
 
 
 # -- states that are no defect, and steps that do no harm --------------------------------------------------------------

@@ -149,6 +149,14 @@ KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND = topic_configs(retention_ms="86400000"), topi
             (edits.SetConfig(ORDERS, "retention.ms", "86400000"),),
         ),
         (
+            topic_configs(retention_ms="604800000"),
+            topic_configs(retention_ms="604800"),
+            Subject(topic="orders", key="retention.ms"),
+            "topic orders: retention.ms changed: the retention seems to be in seconds: 604,800 ms are 10.08 min, and "
+            "604,800 s are 7 days",
+            (edits.SetConfig(ORDERS, "retention.ms", "604800000"),),
+        ),
+        (
             topic_configs(message_timestamp_before_max_ms="3600000"),
             topic_configs(message_timestamp_before_max_ms="3600"),
             Subject(topic="orders", key="message.timestamp.before.max.ms"),
@@ -178,6 +186,8 @@ def test_a_change_with_a_risk_is_a_row_before_anybody_suffers(
     ("before", "then"),
     [
         (KEPT_FOR_A_SECOND, KEPT_FOR_A_DAY),
+        (KEPT_FOR_A_DAY, topic_configs(retention_ms="600000")),
+        (topic_configs(retention_ms="3600"), topic_configs(retention_ms="604800")),
         (quota(10.0), quota(200.0)),
         (quota(None), quota(200.0)),
         (quota(10.0), quota(None)),

@@ -1,19 +1,22 @@
 """Tests of a quota below the rate of writes: it is named as the only cause of a group's lag, and the step raises it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from msgspec.structs import replace
 
 from console.language.interpret import command_of
+from console.model.acl import Acl
 from console.model.cluster import GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.quota import QuotaEntity
+from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetQuota
+from console.plan.edits import SetQuota, UnsetQuota
 from console.triage.cause import Claim
-from console.triage.diagnosis import diagnose
-from tests.unit.test_triage import _whole_logs, moved, watched
+from console.triage.diagnosis import Verdict, diagnose
+from tests.support import samples
+from tests.unit.test_triage import START, TICK, _whole_logs, healthy, moved, watched
 
 Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 """Quota entity -> its consumer_byte_rate in bytes per second."""
@@ -114,3 +117,100 @@ def test_a_client_is_not_allowed_more_beside_a_group_that_lags_without_a_quota(f
     (claim,) = [each for each in claims if each.cause == "quota-exceeded"]
     assert bool(claim.next[0].edits) is is_offered
     assert ("taken from them" in claim.next[0].text) is not is_offered
+
+
+ALICE, SHOP = QuotaEntity.of({"user": "alice"}), QuotaEntity.of({"user": "alice", "client-id": "shop"})
+RAISED = 10
+"""The poll at which the quota of alice is raised."""
+
+
+def written_at(
+    load: Callable[[int], int],
+    before: Mapping[QuotaEntity, float],
+    after: Mapping[QuotaEntity, float],
+    ticks: int,
+    acls: tuple[Acl, ...] = (),
+) -> Verdict:
+    """Return the verdict after producers' quotas changed at `RAISED`.
+
+    Args:
+        load: poll -> the bytes per second that are written to orders until it.
+        before, after: the quotas, bytes per second.
+    """
+    rates, size = [Rates()], 0
+    for poll in range(ticks + 2):
+        size += 5 * load(poll - 1)
+        dirs = {broker: (samples.held(("orders", 0, size)),) for broker in (1, 2, 3)}
+        rates.append(with_dirs(rates[-1], healthy().topics, dirs, START + poll * TICK))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        quotas = {each: {"producer_byte_rate": value} for each, value in (after if tick >= RAISED else before).items()}
+        at = {**snapshot.read_at, "quotas": START + tick * TICK}
+        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, acls=acls, read_at=at)
+
+    return diagnose(watched(change, ticks, before=change(healthy(), 0)))
+
+
+def in_bursts(poll: int) -> int:
+    """Return the load of a producer that brokers limit to 100 kB per second: a batch of 1 MB, and then silence."""
+    return 15_000 if poll < RAISED else 200_000 if poll % 10 == 0 else 90_000
+
+
+@pytest.mark.parametrize(
+    ("load", "before", "after", "is_named"),
+    [
+        (in_bursts, {SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, True),
+        (in_bursts, {ALICE: 50_000.0, SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, True),
+        (in_bursts, {}, {ALICE: 1e7}, False),  # no other quota
+        (in_bursts, {ALICE: 1e7, SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, False),  # for years
+        (in_bursts, {ALICE: 1e8, SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, False),  # lowered
+        (in_bursts, {SHOP: 100_000.0}, {ALICE: 60_000.0, SHOP: 100_000.0}, False),  # the other one is higher
+        (lambda _: 400_000, {SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, False),  # much faster: others write
+        (lambda _: 40_000, {SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, False),  # not limited
+        (
+            in_bursts,
+            {QuotaEntity.of({"user": "bob", "client-id": "shop"}): 100_000.0},
+            {ALICE: 1e7, QuotaEntity.of({"user": "bob", "client-id": "shop"}): 100_000.0},
+            False,
+        ),
+    ],
+)
+def test_a_quota_is_raised_in_vain_if_a_more_specific_one_precedes_it(
+    load: Callable[[int], int],
+    before: Mapping[QuotaEntity, float],
+    after: Mapping[QuotaEntity, float],
+    *,
+    is_named: bool,
+) -> None:
+    verdict = written_at(load, before, after, 36)
+    found = [each.claim for each in verdict.causes if each.claim.cause == "quota-exceeded"]
+    assert [each.title for each in found] == [
+        "quota of user alice client-id shop, 100,000 bytes/s, precedes that of user alice, raised to 10,000,000: "
+        "orders is written to at that rate"
+    ] * is_named
+    for claim in found:
+        assert claim.certainty is Certainty.POSSIBLE
+        assert [each.edits for each in claim.next] == [
+            (SetQuota(SHOP, "producer_byte_rate", 1e7),),
+            (UnsetQuota(SHOP, "producer_byte_rate"),),
+        ]
+        assert all(command_of(edit) for each in claim.next for edit in each.edits)
+
+
+@pytest.mark.parametrize(("topic", "is_named"), [("orders", True), ("clicks", False)])
+def test_a_topic_to_which_the_user_may_not_write_is_not_held_back_by_its_quota(topic: str, *, is_named: bool) -> None:
+    acls = (samples.acl("User:alice", topic, "WRITE"),)
+    verdict = written_at(in_bursts, {SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, 36, acls)
+    assert ("quota-exceeded" in {each.claim.cause for each in verdict.causes}) is is_named
+
+
+@pytest.mark.parametrize(
+    ("load", "is_said"), [(in_bursts, True), (lambda poll: 100_000 if poll < 12 else 20_000, False)]
+)
+def test_a_topic_at_a_quota_is_said_for_as_long_as_its_mean_of_a_minute_is_at_it(
+    load: Callable[[int], int], *, is_said: bool
+) -> None:
+    """Brokers let a batch of a limited producer through at once, and then delay it: rates over less time swing."""
+    for ticks in range(40, 50, 3):
+        hidden = written_at(load, {SHOP: 100_000.0}, {SHOP: 100_000.0}, ticks).unknowable
+        assert any("about as fast as the producer_byte_rate" in each.what for each in hidden) is is_said, ticks

@@ -292,12 +292,24 @@ def test_a_mute_ends_with_the_next_unclean_election() -> None:
     ("committed", "member", "kept", "severity", "certainty", "said"),
     [
         (95, "m1", 3_600_000, Severity.INFO, Certainty.CERTAIN, "had read all of them"),
+        (95, "m1", 604_800, Severity.WARNING, Certainty.CERTAIN, "604,800 s are 7 days"),
+        (95, "m1", 600_000, Severity.INFO, Certainty.CERTAIN, "had read all of them"),
+        (40, "m1", 604_800, Severity.HIGH, Certainty.CERTAIN, "604,800 s are 7 days"),
         (40, "m1", 3_600_000, Severity.HIGH, Certainty.CERTAIN, "group billing had not read 50 of them"),
         (40, "", 3_600_000, Severity.WARNING, Certainty.POSSIBLE, "group billing had not read 50 of them"),
         (None, "", 3_600_000, Severity.WARNING, Certainty.POSSIBLE, ""),
         (None, "", 60_000, Severity.HIGH, Certainty.CERTAIN, ""),
     ],
-    ids=["read", "unread", "a group that nobody uses", "no group", "kept for no time"],
+    ids=[
+        "read",
+        "read, in seconds",
+        "read, minutes",
+        "unread, in seconds",
+        "unread",
+        "a group that nobody uses",
+        "no group",
+        "kept for no time",
+    ],
 )
 def test_what_no_reader_misses_was_perhaps_deleted_on_purpose(
     committed: int | None, member: str, kept: int, severity: Severity, certainty: Certainty, said: str

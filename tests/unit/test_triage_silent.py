@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from console.model.acl import LITERAL, PREFIXED, Acl
-from console.model.authorizer import ALLOW
+from console.model.acl import PREFIXED, Acl
 from console.model.cluster import BrokerVersion, GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
-from console.model.codes import AclOperation, AclResourceType
 from console.model.connect import SOURCE
 from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.rates import NOT_POLLED, with_dirs, with_ends
@@ -26,7 +24,7 @@ from console.triage.facts import Facts
 from console.triage.observations import after, begin
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Poll, Subject
-from tests.support import connectors
+from tests.support import connectors, samples
 from tests.unit.test_triage import (
     START,
     TICK,
@@ -75,6 +73,44 @@ def test_a_topic_that_falls_silent_is_no_trouble_but_says_where_to_look() -> Non
     assert not claim.next[0].edits
     assert not claim.next[0].command
     assert found.is_healthy
+
+
+SHOP = samples.acl("User:alice", "shop", "WRITE", on="TRANSACTIONAL_ID")
+
+
+@pytest.mark.parametrize(
+    ("acls", "who", "is_bound"),
+    [
+        ((samples.acl(operation="WRITE"), SHOP), "User:alice", True),
+        ((samples.acl(operation="ALL", name="ord", pattern="PREFIXED"), SHOP), "User:alice", True),
+        ((samples.acl(operation="WRITE"), SHOP._replace(pattern_type=PREFIXED)), "User:alice", False),
+        ((samples.acl(operation="WRITE"), SHOP, SHOP._replace(resource_name="*")), "User:alice", False),
+        (
+            (samples.acl(operation="WRITE"), SHOP, SHOP._replace(principal="User:*", resource_name="*")),
+            "User:alice",
+            False,
+        ),
+        ((samples.acl(operation="WRITE"), SHOP._replace(principal="User:bob")), "User:alice", False),
+        ((samples.acl(operation="WRITE"), samples.acl("User:*", operation="WRITE"), SHOP), "", False),
+        ((samples.acl(operation="READ"), samples.acl(operation="WRITE", name="clicks"), SHOP), "", False),
+        (tuple(samples.acl(f"User:u{n}", operation="WRITE") for n in range(4)), "", False),
+        ((), "", False),
+    ],
+)
+def test_a_silent_topic_has_those_whom_acls_let_write_as_evidence(
+    acls: tuple[Acl, ...], who: str, *, is_bound: bool
+) -> None:
+    """No API shows what brokers refuse a client; ACLs show who may write, and with which transactional ids."""
+
+    (claim,) = rows(verdict(until(STOPS), LATER, acls=acls))
+    facts = [each.fact for each in claim.evidence]
+    assert [each for each in facts if "write there" in each] == (
+        [f"ACLs let {who} write there, and no other user but super users"] if who else []
+    )
+    assert any("use the transactional id shop and no other" in each for each in facts) is is_bound
+    assert any("as shop-0" in each.text for each in claim.next) is is_bound
+    assert claim.severity is Severity.INFO
+    assert not any(each.edits or each.command for each in claim.next)
 
 
 @pytest.mark.parametrize(
@@ -154,49 +190,6 @@ def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
 )
 def test_a_connector_that_writes_or_has_no_heartbeats_is_no_row(ends: Mapping[str, Callable[[int], int]]) -> None:
     assert "heartbeats-stopped" not in {each.cause for each in of_connector(ends)}
-
-
-def _acl(type_: str, name: str, principal: str, *, prefixed: bool = False, host: str = "*") -> Acl:
-    return Acl(
-        AclResourceType.parse(type_),
-        name,
-        PREFIXED if prefixed else LITERAL,
-        principal,
-        host,
-        AclOperation.parse("WRITE"),
-        ALLOW,
-    )
-
-
-OF_ALICE = _acl("TOPIC", "orders", "User:alice"), _acl("TRANSACTIONAL_ID", "shop", "User:alice")
-
-
-@pytest.mark.parametrize(
-    ("acls", "said", "is_tied"),
-    [
-        pytest.param(OF_ALICE, "User:alice as transactional id shop and no other", True, id="one id"),
-        pytest.param(
-            (*OF_ALICE, _acl("TRANSACTIONAL_ID", "shop", "User:alice", prefixed=True)), "User:alice", False, id="prefix"
-        ),
-        pytest.param((*OF_ALICE, _acl("TRANSACTIONAL_ID", "*", "User:*")), "User:alice", False, id="all ids"),
-        pytest.param(
-            (_acl("TOPIC", "ord", "User:bob", prefixed=True, host="10.0.0.7"),),
-            "User:bob from 10.0.0.7 only",
-            False,
-            id="one host",
-        ),
-        pytest.param((), "", False, id="no ACLs"),
-        pytest.param((*OF_ALICE, _acl("TOPIC", "*", "User:*")), "", False, id="everybody"),
-        pytest.param((_acl("TOPIC", "clicks", "User:alice"),), "", False, id="another topic"),
-        pytest.param([_acl("TOPIC", "orders", f"User:{n}") for n in range(4)], "", False, id="many"),
-    ],
-)
-def test_who_may_write_to_a_silent_topic_is_told(acls: Sequence[Acl], said: str, *, is_tied: bool) -> None:
-    (claim,) = rows(verdict(until(STOPS), LATER, acls=tuple(acls)))
-    facts = [each.fact for each in claim.evidence if "may write" in each.fact]
-    assert facts == [f"by ACLs at most these may write to orders: {said}"] * bool(said)
-    assert [("such as shop-0" in each.text) for each in claim.next[1:]] == [True] * is_tied
-    assert claim.severity is Severity.INFO
 
 
 def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verdict:

@@ -314,6 +314,9 @@ def quota_of(which: str) -> lint_cases.Make:
 
 KEPT_SHORT = lint_cases.topic("retention.ms", "20000")
 DROPS = lint_cases.CASES["sink-drops-records"]
+SCRAM_USERS = lint_cases.both(
+    lint_cases._scram(4096), lint_cases.brokers("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256")
+)
 STOOD = {
     **{
         name: lint_cases.CASES[name]
@@ -326,6 +329,7 @@ STOOD = {
             "coordinator-single-replica",
             "limit-below-usual",
             "remote-without-storage",
+            "retention-in-seconds",
             "retention-without-delete",
             "settings-contradict",
             "system-topic-policy",
@@ -335,6 +339,11 @@ STOOD = {
     "quota-near-zero": lint_cases.Case(quota_of("default"), quota_of("of one user"), ""),
     "retention-tiny": lint_cases.Case(
         KEPT_SHORT, lint_cases.both(KEPT_SHORT, lint_cases.brokers("log.retention.check.interval.ms", "4000")), ""
+    ),
+    "scram-mechanism-off": lint_cases.Case(
+        lint_cases.both(SCRAM_USERS, lint_cases.brokers("sasl.enabled.mechanisms", "PLAIN", 2)),
+        lint_cases.CASES["scram-mechanism-off"].bad,
+        "",
     ),
     "sink-drops-records": lint_cases.Case(
         DROPS.bad, lint_cases.sink(errors_deadletterqueue_topic_name="", errors_log_enable="true"), ""
@@ -479,9 +488,32 @@ def test_a_finding_that_came_while_kac_watched_is_possible_trouble(replicas: tup
     expected = [(cause, Subject(topic="auto"))] if cause else []
     assert arisen(seen(base, base, with_topic(base, *replicas), times=LASTING)) == expected
     assert arisen(seen(base, base, with_topic(base, *replicas), times=2)) == [], "an operator may be at work"
-    assert arisen(seen(with_topic(base, *replicas), times=LASTING + 2)) == [], "it was so before"
+    before = expected if cause == "one-rack" else []  # by contrast to the other topics
+    assert arisen(seen(with_topic(base, *replicas), times=LASTING + 2)) == before, "it was so before"
     gone = [with_topic(base, *replicas)] * LASTING
     assert arisen(seen(base, *gone, base, times=2)) == []
+
+
+def test_a_topic_that_stood_in_one_rack_is_possible_trouble_only_as_an_exception() -> None:
+    """Brokers spread the replicas of a topic over racks: only a tool places all of them in one, by accident if nearly
+    all other topics are spread, on purpose if several are not.
+    """
+    base = spread("a", "a", "b")
+    made = with_topic(base, 1, 2)
+    row = [("one-rack", Subject(topic="auto"))]
+    assert arisen(seen(made)) == row
+    accepted = [Acceptance("one-rack", "topic auto", "a test")]
+    assert arisen(seen(made, accepted=accepted)) == []
+    pinned = {name: replace(made.topics["auto"], name=name, topic_id=name) for name in ("p1", "p2", "p3")}
+    assert arisen(seen(replace(made, topics={**made.topics, **pinned}))) == [], "a layout on purpose"
+    internal = {name: replace(topic, internal=True) for name, topic in base.topics.items()}
+    assert arisen(seen(replace(made, topics={**internal, "auto": made.topics["auto"]}))) == [], (
+        "no topic to compare with"
+    )
+    partitions = (*made.topics["auto"].partitions, cluster.Partition(1, 1, (1, 3), (1, 3)))
+    half = replace(made.topics["auto"], partitions=partitions)
+    assert arisen(seen(replace(made, topics={**base.topics, "auto": half}))) == [], "a part of a topic"
+    assert arisen(seen(with_topic(base, 1))) == [], "one replica is no placement"
 
 
 def test_nothing_is_said_of_what_other_brokers_or_a_running_move_make() -> None:

@@ -243,6 +243,9 @@ class _ConfigKind(EditKind):
         risk_rules.RiskRule(risk_rules.UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
         risk_rules.RiskRule(risk_rules.RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
+        risk_rules.RiskRule(
+            risk_rules.RETENTION_IN_SECONDS, topic_risks.retention_in_seconds, topic_risks.retention_needs
+        ),
         risk_rules.RiskRule(risk_rules.RETENTION_ABOVE_DISK, no_room),
         risk_rules.RiskRule(
             risk_rules.MESSAGE_SIZE_LOWERED, record_risks.message_size, record_risks.message_size_needs

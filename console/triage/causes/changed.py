@@ -194,6 +194,7 @@ _STANDS = frozenset(
         risk_rules.UNCLEAN_ELECTION,
         risk_rules.RETENTION_ZERO,
         risk_rules.RETENTION_TINY,
+        risk_rules.RETENTION_IN_SECONDS,
         risk_rules.RETENTION_ABOVE_DISK,
         risk_rules.SYSTEM_TOPIC,
         risk_rules.QUOTA_NEAR_ZERO,

@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from console.model import transactions
+from console.model import numbers, transactions
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.changes import TopicTarget
 from console.model.cluster import Topic, partition_in
@@ -22,6 +22,7 @@ from console.model.observed_logs import Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT
+from console.plan import topic_risks
 from console.plan.amounts import measured_time
 from console.plan.edits import SetConfig
 from console.triage import cause as triage_cause
@@ -589,6 +590,9 @@ def _as_others(limit: past.LeadersLimit, full: symptoms.Subject | None) -> triag
     return triage_cause.Next(f"{text}: {what}" + ("" if limit.is_dynamic else " in its file, and restart it"))
 
 
+_TIMES = frozenset(
+    {past.RETENTION[0], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[0]] if each.name.endswith(".ms"))}
+)
 _POLICIES = frozenset({past.RETENTION[2], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[2]])})
 _KEYS_LOST = triage_cause.Evidence(
     "the topic was compacted: keys without a newer record are gone for readers that start again from its beginning",
@@ -612,9 +616,15 @@ def _loss_by_change(
     is_table = change.key in _POLICIES and COMPACT in (change.held or "") and COMPACT not in (change.holds or "")
     was_read = not is_table and all(each.unread == {} for each in losses)
     is_tiny = any(each.is_tiny for each in losses)
+    # A number of days in seconds is no purpose.
+    limit = numbers.long_number(change.holds or "") if change.key in _TIMES else None
+    in_seconds = (_unit_mistaken(limit),) if limit is not None and topic_risks.days_in_seconds(limit) else ()
+    was_meant = was_read and not in_seconds
     is_sure = is_past or was_read or is_tiny or is_table or _is_missed(losses, observations.last.snapshot)
     if subject.topic is None:
         title += f" by {change.key} of {name}"
+    if in_seconds:
+        title += f"; {change.key} seems to be in seconds"
     full = nearly_full(observations, frozenset(topics))
     return _loss(
         replace(subject, change=time_of_day(change.at)),
@@ -622,12 +632,17 @@ def _loss_by_change(
         title=f"{title}; {change.key} was changed again since" if is_past else title,
         evidence=(
             *((_KEYS_LOST,) if is_table else ()),
+            *in_seconds,
             triage_cause.Evidence(first.why, "DescribeConfigs"),
             triage_cause.Evidence(
                 f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
             ),
         ),
-        severity=Severity.INFO if is_past or was_read else Severity.HIGH if is_sure else Severity.WARNING,
+        severity=Severity.INFO
+        if is_past or was_meant
+        else Severity.HIGH
+        if is_sure and not was_read
+        else Severity.WARNING,
         certainty=Certainty.CERTAIN if is_sure else Certainty.POSSIBLE,
         beside=True,  # two changes that truncate the same logs are both named
         next=()
@@ -641,6 +656,11 @@ def _loss_by_change(
             else triage_cause.Next("put the retention back before more is deleted", edits=(undo(change),)),
         ),
     )
+
+
+def _unit_mistaken(limit: int) -> triage_cause.Evidence:
+    text = f"{past.RETENTION[0]} seems to be in seconds: {topic_risks.seconds_text(limit)}"
+    return triage_cause.Evidence(text, "DescribeConfigs")
 
 
 def _is_missed(losses: tuple[past.Loss, ...], snapshot: Snapshot) -> bool:

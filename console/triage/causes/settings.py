@@ -12,20 +12,22 @@ from math import ceil
 from operator import itemgetter
 from typing import NamedTuple
 
+from console.model.authorizer import ALLOW, EVERYBODY, covers, grants, pattern_of
 from console.model.cluster import Group, partition_in
-from console.model.codes import CONNECTOR, SCHEMA
+from console.model.codes import CONNECTOR, SCHEMA, AclOperation, AclResourceType
 from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
-from console.model.numbers import time_of_day
+from console.model.numbers import first_few, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig, SetQuota
+from console.plan.edits import SetConfig, SetQuota, UnsetQuota
 from console.plan.staged import shown
-from console.triage import cause
+from console.triage import at_quotas, cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.changed_places import changed_place, quota_text
 from console.triage.connection_limits import NEW_CONNECTIONS
+from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange
@@ -44,8 +46,6 @@ its lag.
 TO_AND_FRO, OVER = 6, timedelta(minutes=10)
 """Minimum number of changes between two values within half an hour that no operator makes by hand; and the time after
 the last one, from which on they seem to be over."""
-_MANY = 1_000
-"""Maximum number of quotas of producers that are compared with write rates."""
 
 _LOW: Mapping[str, tuple[float, str, str]] = {
     "controller_mutation_rate": (
@@ -207,9 +207,10 @@ class _Limits:
     def _limit(self, client: str) -> Limit | None:
         own = [each for each in self._users if not each.has(CLIENT_ID) or each.name_of(CLIENT_ID) in (client, None)]
         found = effective(self._quotas, _NO_ONE, client, CONSUMERS)
-        if found is not None:
-            return Limit(client, found.entity, found.value, not own)
-        return Limit(client, own[0], self._quotas[own[0]][CONSUMERS], sure=False) if len(own) == 1 else None
+        users = {each.name_of(USER) for each in own}
+        if found is None and len(users) == 1:
+            found = effective(self._quotas, users.pop() or _NO_ONE, client, CONSUMERS)
+        return Limit(client, found.entity, found.value, not own) if found is not None else None
 
 
 _limits = remembered(_Limits)
@@ -488,8 +489,9 @@ def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
 
 
 _AT_MOST = 3
-_WRITING = (0.85, 2.0)
-"""Shares of a quota between which a write rate may be that of one or two producers limited by it."""
+_RAISED = 45.0
+"""Seconds after a quota was raised from which on its producers should have noticed."""
+_TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
@@ -513,36 +515,116 @@ def _lowered(observations: Observations) -> Iterator[tuple[str, str]]:
 
 
 def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]:
-    """Yield a possibility for topics whose write rate is near a quota: no API shows which client writes them. Nothing
-    if more than `_MANY` quotas limit producers.
-    """
+    """Yield a possibility for topics whose write rate is near a quota: no API shows which client writes them."""
     snapshot = observations.last.snapshot
-    limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
-    if not limits or len(limits) > _MANY:
+    places = sorted(observations.past.at_quotas.items()) if snapshot.quotas else ()
+    if not places:
         return
+    limits, now = at_quotas.limited(snapshot.quotas), written(snapshot.rates, snapshot.topics)
     found = []
-    for (topic, broker), rate in written(snapshot.rates, snapshot.topics).items():
-        at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
-        if at:
-            found.append((topic, broker, at[0]))
-    for topic, broker, entity in sorted(found)[:_AT_MOST]:
+    for (topic, broker), counted in places:
+        entity = at_quotas.near_over_a_minute(counted, limits) or limits.near(now.get((topic, broker), 0.0))
+        if entity is not None:
+            found.append((topic, broker, entity))
+    for topic, broker, entity in found[:_AT_MOST]:
         yield (
             f"{topic} is written to through broker {broker} about as fast as the {PRODUCERS} of {quota_text(entity)} "
-            f"allows, {limits[entity]:,.0f}: whether its producer is throttled",
+            f"allows, {snapshot.quotas[entity][PRODUCERS]:,.0f}: whether its producer is throttled",
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
 
 
+def _preceded(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield a claim for each quota of a user or a client that was raised in vain: a lower one of the same user or
+    client together with another component precedes it, and topics are written to at that rate.
+    """
+    snapshot, places = observations.last.snapshot, observations.past.at_quotas
+    for change in observations.past.judged if places else ():
+        about, key = change.place.about, change.place.key
+        if not isinstance(about, QuotaEntity) or key != PRODUCERS or change.became is None:
+            continue
+        raised = float(change.became)
+        if change.was is not None and raised <= float(change.was):
+            continue
+        for entity, quota in islice(at_quotas.preceding(about, raised, snapshot.quotas), _AT_MOST):
+            topics = sorted(
+                {
+                    topic
+                    for (topic, _), counted in places.items()
+                    if counted.at - change.at.timestamp() >= _RAISED and at_quotas.is_at(counted, quota)
+                }
+            )
+            if topics := [each for each in topics if _may_write(about, each, snapshot)]:
+                yield _held_back(change, entity, quota, topics)
+
+
+def _may_write(entity: QuotaEntity, topic: str, snapshot: Snapshot) -> bool:
+    """Return whether the user of a quota may write to a topic, as far as ACLs tell; True for a client id, and for a
+    user without ACLs on topics, which may be a super user.
+    """
+    user = entity.as_dict().get(USER)
+    own = [each for each in snapshot.acls if each.principal == f"User:{user}" and each.resource_type == _TOPIC]
+    whose = (
+        each for each in snapshot.acls if each.principal in (f"User:{user}", EVERYBODY) and each.permission == ALLOW
+    )
+    return not own or any(covers(pattern_of(each), _TOPIC, topic) and grants(each, _WRITE) for each in whose)
+
+
+def _held_back(change: JudgedChange, entity: QuotaEntity, quota: float, topics: Sequence[str]) -> cause.Claim:
+    assert isinstance(change.place.about, QuotaEntity)
+    wider, lower, raised = quota_text(change.place.about), quota_text(entity), float(change.became or 0)
+    return cause.Claim(
+        cause="quota-exceeded",
+        subject=triage_symptoms.Subject(entity=lower, key=PRODUCERS),
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,  # no API links a topic's producers to a quota's user or client
+        title=f"quota of {lower}, {quota:,.0f} bytes/s, precedes that of {wider}, raised to {raised:,.0f}: "
+        f"{first_few(topics, _AT_MOST)} is written to at that rate",
+        since=change.at,
+        evidence=(
+            cause.Evidence(
+                f"{PRODUCERS} of {wider} was {f'{float(change.was):,.0f}' if change.was else 'not set'}, and is "
+                f"{raised:,.0f} since {time_of_day(change.after)} to {time_of_day(change.at)}",
+                "DescribeClientQuotas, two looks",
+            ),
+            cause.Evidence(
+                f"{PRODUCERS} of {lower} is {quota:,.0f}: the more specific quota alone holds for that client",
+                "DescribeClientQuotas",
+            ),
+            cause.Evidence(
+                f"{first_few(topics, _AT_MOST)} was written to through a broker at about {quota:,.0f} bytes/s for a "
+                "minute",
+                "DescribeLogDirs, many looks",
+            ),
+        ),
+        next=(
+            cause.Next(
+                "if that limit is not meant for this client, give it the same",
+                edits=(SetQuota(entity, PRODUCERS, raised),),
+            ),
+            cause.Next("or unset it: then the wider quota holds", edits=(UnsetQuota(entity, PRODUCERS),)),
+        ),
+        alone=True,
+    )
+
+
+def _by_quotas(observations: Observations) -> Iterator[cause.Claim]:
+    yield from _limited(observations)
+    yield from _preceded(observations)
+
+
 QUOTAS = (
     cause.CauseRule(
         "quota-exceeded",
-        _limited,
+        _by_quotas,
         hides=_not_shown,
         reads="DescribeClientQuotas, DescribeGroups, rates",
         takes=(
             "likely: the topics of a client get more bytes than its quota allows it to read; possible: the client "
-            "reads about as much as its quota, or users have separate quotas"
+            "reads about as much as its quota, or users have separate quotas; or a producers' quota of a user or a "
+            "client was raised within the hour, a lower one of the same with another component precedes it, and a "
+            "topic is written to at that rate for a minute"
         ),
     ),
 )

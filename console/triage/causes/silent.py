@@ -13,11 +13,11 @@ from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage import silence as triage_silence
-from console.triage.causes import writers
 from console.triage.causes.upgraded import AT_ONCE, LOOK, upgraded
 from console.triage.connectors import quiet_topics
 from console.triage.observations import Observations
 from console.triage.symptoms import CLUSTER, Subject
+from console.triage.writers import Writer, writers
 
 NAME, MISSPELT, UNSOURCED = "writes-stopped", "written-elsewhere", "source-deleted"
 UNREACHED, COLLAPSED, HEARTBEATS = "leader-unwritten", "keys-collapsed", "heartbeats-stopped"
@@ -238,7 +238,7 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
     for mine in alike:
         for some in [[each] for each in mine] if len(mine) <= FEW else [mine]:
-            allowed = writers.writers(snapshot.acls, some[0].topic) if len(some) == 1 else ()
+            allowed = writers(snapshot.acls, some[0].topic) if len(some) == 1 else ()
             yield _claim(some, crossed.get(some[0].topic), allowed)
 
 
@@ -289,10 +289,16 @@ def _crossed(silence: triage_silence.Silence, observations: Observations) -> cau
 
 
 def _claim(
-    some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None, allowed: Sequence[writers.Writer]
+    some: Sequence[triage_silence.Silence], crossed: cause.Evidence | None, allowed: Sequence[Writer]
 ) -> cause.Claim:
+    """Return the claim about topics to which nothing is written.
+
+    Args:
+        some: the silent topics.
+        crossed: the evidence that their leader was upgraded just before; None if it was not.
+        allowed: the principals that ACLs let write to the one topic; empty if that does not help.
+    """
     first = some[0]
-    who, steps = writers.told(allowed, first.topic)
     since = datetime.fromtimestamp(first.grew_at, UTC)
     names = first_few([each.topic for each in some], FEW)
     return cause.Claim(
@@ -313,11 +319,35 @@ def _claim(
                 )
                 for each in some[:FEW]
             ),
-            *who,
+            *_who_may_write(allowed),
         ),
-        next=cause.given(LOOK if crossed is not None else None, cause.Next(_LOOK), *steps),
+        next=cause.given(LOOK if crossed is not None else None, cause.Next(_LOOK), _look_at_ids(allowed)),
         yields=True,
         idle=True,
+    )
+
+
+def _who_may_write(allowed: Sequence[Writer]) -> Iterator[cause.Evidence]:
+    if allowed:
+        names = first_few([each.principal for each in allowed], FEW)
+        yield cause.Evidence(f"ACLs let {names} write there, and no other user but super users", "DescribeAcls")
+    for each in allowed:
+        if each.ids:
+            yield cause.Evidence(
+                f"ACLs let {each.principal} use the transactional id {first_few(each.ids, FEW)} and no other: brokers "
+                "refuse a producer with another one (TransactionalIdAuthorizationException)",
+                "DescribeAcls",
+            )
+
+
+def _look_at_ids(allowed: Sequence[Writer]) -> cause.Next | None:
+    """Return the step for producers whose transactional ids ACLs bind; None if ACLs bind none."""
+    bound = next((each for each in allowed if each.ids), None)
+    if bound is None:
+        return None
+    return cause.Next(
+        f"look at the transactional.id of {bound.principal}'s producers: a new release may number them, as "
+        f"{bound.ids[0]}-0. Then ACLs have to allow the ids that begin with {bound.ids[0]} (pattern type prefixed)"
     )
 
 

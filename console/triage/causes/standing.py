@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
-from console.lint.rule import AT_ONCE, Rule
+from console.lint.rule import AT_ONCE, OLD_ONLY, Rule
 from console.model.changes import MoveTarget, TopicTarget
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -97,6 +97,8 @@ def _reads(rule: Rule) -> str:
 def _rule(rule: Rule) -> cause.CauseRule:
     old = "; possible if it was there before" if rule.is_lasting and rule.certainty is not Certainty.POSSIBLE else ""
     takes = f"{rule.certainty.value}: {rule.title}; the rule of `kac lint`{old}"
+    if rule.stands_after == OLD_ONLY:
+        takes = f"possible: {rule.title}; it was there before, as an exception; a rule of `kac lint`"
     claims, since = _claims_of(rule), rule.since or "2.8"
     return cause.CauseRule(rule.name, claims, _rules_out(rule), reads=_reads(rule), takes=takes, since=since)
 
