@@ -121,8 +121,8 @@ class _Creation(Sender[CreateAcls, Acl]):
 
 
 class _Deletion(Sender[DeleteAcls, Acl]):
-    """Deletes ACLs. The outcome for a missing ACL is NOT_APPLIED. If the filter for an ACL would match other ACLs too,
-    it is not sent, and the outcome is FAILED.
+    """Deletes ACLs. The outcome for a missing ACL is NOT_APPLIED. An ACL is not deleted, and its outcome is FAILED,
+    if the filter for it would match other ACLs too.
     """
 
     of = "acls"
@@ -157,7 +157,9 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return the set of the given ACLs that exist; it may have other existing ACLs, too. Raises AdminError."""
+    """Return existing ACLs, with all of the given ACLs that exist. The result may also have ACLs that were not
+    given. Raises AdminError.
+    """
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])

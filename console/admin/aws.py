@@ -20,8 +20,8 @@ USER_AGENT = "kac"
 _REGION = re.compile(
     r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
-"""Matches host names of AWS with their region. The whole name has to match, because other hosts may have a name that
-contains one of AWS.
+"""Matches a broker's host name in AWS; its group is the region. Use it on the whole name, because a host outside AWS
+may have such a name as a part of its own.
 """
 
 
@@ -87,8 +87,8 @@ class AwsLogin:
         return self._signed
 
     def _found(self, host: str) -> tuple[AwsKeys, str]:
-        """Return the current credentials, and the region: that in the host's name; if it has none, that of AWS'
-        settings. Blocks. Raises AdminError, also if no region is known.
+        """Return the current credentials, and the region: the region in the host's name or, if the name has none,
+        the region of AWS' settings. Blocks. Raises AdminError if there are no credentials or no region.
         """
         keys = self._source.keys()
         found = _REGION.fullmatch(host.lower().removesuffix("."))
@@ -123,7 +123,9 @@ class IamAuthenticator:
         return self._login.shown()
 
     def is_over(self) -> bool:
-        """Return False: each login has a new signature, which is valid for 15 minutes."""
+        """Return False: the credentials of a login never expire before their use, because each login has a new
+        signature, which is valid for 15 minutes.
+        """
         return False
 
 
@@ -138,7 +140,7 @@ class AwsTokens:
         return await self._login.token(self._host)
 
     def is_over(self) -> bool:
-        """Return False: each login gets a new token."""
+        """Return False: a token never expires before its use, because each login gets a new one."""
         return False
 
     def extensions(self) -> Mapping[str, str]:

@@ -83,7 +83,7 @@ class AwsKeys(NamedTuple):
     source: str
     """The source of the credentials, as text for an operator."""
     ends: datetime | None = None
-    """The time at which they expire, UTC; None if they don't."""
+    """The time at which the credentials expire, UTC; None if they never expire."""
 
 
 class Role(NamedTuple):
@@ -212,7 +212,14 @@ def signed_query(keys: AwsKeys, region: str, host: str) -> str:
 
 
 def _places(session: Any, profile: str | None, named: str, limit: float) -> list[Any]:
-    """Return botocore's providers of credentials in their usual order, without those for AWS' oldest tools."""
+    """Return botocore's providers of credentials in their usual order, without the providers for AWS' oldest tools.
+    Environment variables are left out if the caller names a profile.
+
+    Args:
+        profile: the name of the profile that the caller names; None if it names none.
+        named: the name of the profile to read: `profile` or the default.
+        limit: the maximum seconds for a profile's command.
+    """
     builder = _Profiles(session, limit)
     settings = ("ec2_metadata_service_endpoint", "ec2_metadata_v1_disabled")
     config = {name: session.get_config_variable(name) for name in settings}
@@ -276,7 +283,7 @@ class _Ended(NamedTuple):
     returncode: int = 0
 
     def communicate(self) -> tuple[bytes, bytes]:
-        """Return its standard output, and an empty standard error."""
+        """Return the process's standard output, and an empty standard error."""
         return self.output, b""
 
 
@@ -284,8 +291,8 @@ class _Ended(NamedTuple):
 
 
 def _sent(limit: float, request: Any, **_event: Any) -> Any:
-    """Send a request of botocore's to a token service. Raises AuthenticationFailed for a URL without TLS, except on
-    this host. limit: the timeout in seconds.
+    """Send a request of botocore's to a token service. Raises AuthenticationFailed for a URL without TLS, unless its
+    host is a loopback address. limit: the timeout in seconds.
     """
     at = urlsplit(request.url)
     if at.scheme != "https" and not is_loopback(at.hostname or ""):

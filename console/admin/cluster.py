@@ -55,8 +55,8 @@ _QUORUM_UNSETTLED = frozenset(
 )
 _SETTLE_SECONDS = 10.0
 _READING_ATTEMPTS = 12
-"""Maximum number of attempts while a controller that has just started reads the metadata log, which takes a second or
-two.
+"""Maximum number of DescribeCluster requests to controllers that refuse them because they have just started. Such a
+controller still reads the metadata log, which takes a second or two.
 """
 
 
@@ -64,9 +64,9 @@ async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
     """Return the cluster's id, its brokers (with fenced ones, if the cluster reports these), and the operations that
     the principal may do.
 
-    Send DescribeCluster (KIP-700), or Metadata to brokers before Kafka 2.8. On a connection to controllers, the brokers
-    in the result are the controllers (KIP-919). From then on the link sends changes to no cluster with another id.
-    Raises AdminError.
+    Send DescribeCluster (KIP-700), or Metadata to brokers before Kafka 2.8. On a connection to controllers, the result
+    has the controllers in place of brokers (KIP-919). The link keeps the first id that it gets, and from then on sends
+    changes only to the cluster with this id. Raises AdminError.
     """
     if link.settings.controllers:
         info = await _describe_controllers(link)
@@ -193,7 +193,7 @@ async def throttled_ms(link: Link) -> int:
 
 
 async def reconnect(link: Link) -> None:
-    """Use new connections from now on. An open connection may never answer again, for example after a frame with a
+    """Use new connections from now on, because an open one may never answer again, for example after a frame with a
     wrong length.
     """
     link.reconnect()
@@ -239,8 +239,8 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
 def with_observers_endpoints(
     found: model_cluster.Quorum, controllers: Mapping[int, tuple[str, int]]
 ) -> model_cluster.Quorum:
-    """Return the quorum with the endpoints of its observers added: the leader returns only the voters' endpoints. An
-    observer's listener gets the name of the voters' listener.
+    """Return the quorum with the endpoints of its observers added, because the leader returns only the voters'
+    endpoints. The listener of an observer gets the name of the voters' listener.
 
     Args:
         controllers: node id -> host and port, for each registered controller.

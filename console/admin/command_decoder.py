@@ -27,7 +27,9 @@ from console.safe_files import UntrustedPath
 from console.wire.decoding import LARGEST_MADE, MEMORY
 
 SECONDS = 2.0
-"""Maximum seconds for one answer; the first answer after a start has START_SECONDS."""
+"""Maximum seconds for an answer of the program, except for its first answer after a start, which may take
+`START_SECONDS`.
+"""
 START_SECONDS = 10.0
 MOST_STARTS = 5
 """Number of failed starts in a row after which the program is not started again; keys and values are then shown as
@@ -55,7 +57,14 @@ class CommandDecoder:
         self._is_new = False
 
     def decoded(self, topic: str, part: str, data: bytes, allowance: Allowance) -> bytes:
-        """Return the JSON to which the program decodes a key or a value. part: ``key`` or ``value``.
+        """Return the JSON to which the program decodes a key or a value.
+
+        Args:
+            topic: the topic of the record.
+            part: ``key`` or ``value``.
+            data: the bytes of the key or the value.
+            allowance: the remaining budget of the read, from which the seconds and the bytes of the JSON are
+                subtracted.
 
         Raises:
             NotDecoded: the program refuses the bytes, can't be run, answers too late or too long, or not with the

@@ -203,8 +203,8 @@ async def _describe_broker(reading: _Reading, broker_id: int, resources: list[Co
 
 
 _MOST_TRIED = 10
-"""Maximum number of brokers that are tried one after another; the response of another cluster may name new ones each
-time.
+"""Maximum number of brokers that are tried one after another. A limit is needed because each attempt reads the
+brokers again, and if another cluster answers, it may name new ones each time.
 """
 
 

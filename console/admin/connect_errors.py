@@ -53,8 +53,8 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Return whether the error means that the broker checked the credentials and refused them, or does not know
-    them.
+    """Return whether the login showed that the credentials are wrong: the broker checked them and refused them, or
+    the peer does not know the user's keys.
     """
     cause = _root(error)
     if isinstance(cause, SaslRefused):
@@ -142,7 +142,7 @@ def _root(error: BaseException) -> BaseException:
 
 
 def _shown(address: Address, settings: ConnectionSettings) -> str:
-    """Return an address for a message, with the address that the settings use in its place, if any."""
+    """Return an address for a message; if the settings replace it by another address, that one is added."""
     place = settings.route.place_of(address)
     return show_address(address) if place == address else f"{show_address(address)} (at {show_address(place)})"
 

@@ -28,8 +28,8 @@ REFUSAL_SECONDS = 30.0
 
 
 MAX_OPEN = 256
-"""Maximum number of open connections; above it, the least recently used ones are closed. A cluster may advertise any
-number of brokers, and a process may often have only 1,024 open files.
+"""Maximum number of open connections; above it, the least recently used ones are closed. The limit is needed because
+a cluster may advertise any number of brokers, and a process may often have only 1,024 open files.
 """
 CONCURRENCY = 64
 """Maximum number of brokers with requests in flight. It is far below MAX_OPEN, so that no connection in use is closed.
@@ -54,8 +54,9 @@ class Access:
     stamp: _Stamp = ()
     refused: tuple[float, AuthenticationFailed] | None = None
     tells_nodes: bool | None = None
-    """Whether brokers refuse a connection that is meant for another node (KIP-1242); None until a broker has shown that
-    it does. False from `Connections.mean_no_node` on.
+    """Whether new connections name the node that they are meant for, so that other nodes refuse them (KIP-1242).
+    None until a broker has shown that it checks this; False from `Connections.mean_no_node` on. None counts as
+    False.
     """
 
 
@@ -307,8 +308,8 @@ class Connections:
 
     async def _present_security(self) -> dict[str, Any]:
         """Return the security arguments for a new connection. Read the key and trust stores again if the files have
-        changed. If the new files are unusable, use the former content: a certificate may be written before its key.
-        Raises AdminError.
+        changed. If the new files are unusable, keep the content that was read before: a certificate may be
+        written before its key. Raises AdminError.
         """
         settings = self._settings
         files = () if settings.tls is None else settings.tls.files
@@ -327,9 +328,10 @@ class Connections:
         return self._access.security
 
     def _find_ended_sessions(self, now: float) -> None:
-        """Drop the connections whose session could not be renewed. A new connection's login then shows whether the
-        credentials are valid, because the next credentials of a cloud role can't renew the present session. If the
-        peer proved to be another server, send it no further login for now. now: the time on the loop's clock.
+        """Drop the connections whose session could not be renewed; the next request opens a new one. Only the login
+        of a new connection shows whether the credentials are valid: the renewed credentials of a cloud role are
+        valid, but can't renew a session that began with the earlier ones. If the peer proved to be another
+        server, send it no further login for now. now: the time on the loop's clock.
         """
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed

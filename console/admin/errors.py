@@ -349,7 +349,7 @@ T = TypeVar("T")
 
 def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
     """Combine the brokers' answers to a request for a list. Return the brokers' parts, and ``broker N`` -> the failure
-    of broker N. If all brokers failed, raise the first error, because an empty list would be wrong.
+    of broker N. If all brokers failed, raise the first error, because an empty list would mean that nothing exists.
 
     Args:
         answers: broker id -> its part of the list, or its error.

@@ -124,7 +124,8 @@ async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exac
     Args:
         id_: the transactional id.
         before: the caller's own previous producer with this id; None without one. If another producer has taken over
-            the id since then, raise Fenced and leave that producer alone.
+            the id since then, raise Fenced and leave that producer alone. A producer whose transaction has been open
+            for more than `TIMEOUT` counts as None, because the coordinator has fenced it.
 
     Raises:
         Fenced: another producer has the id; only if `before` is given.
@@ -354,8 +355,8 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
 
 
 def _check_places(places: Iterable[Place], topics: Mapping[str, Topic]) -> None:
-    """Raise Interrupted if a topic no longer has one of these partitions, because it was created again: the records
-    need other partitions then.
+    """Raise Interrupted if a topic no longer has one of these partitions. The topic was created again with fewer
+    partitions, so the caller has to choose other partitions for the records.
     """
     for name, number in places:
         if name in topics and all(each.number != number for each in topics[name].partitions):
@@ -468,6 +469,12 @@ def _check(
 ) -> None:
     """Raise an error if any of the codes of a response is an error: BrokerError if a repeated transaction would get the
     same error, otherwise Interrupted.
+
+    Args:
+        codes: the error codes in the response.
+        id_: the transactional id, for the message.
+        why: the failure to report; None to make it from the code.
+        group, topics: the group and the topics for the message about a missing right; empty if the request has none.
     """
     for code in codes:
         if not code:
@@ -482,8 +489,8 @@ def _check(
 
 
 def _check_fence(code: int, id_: str) -> None:
-    """Raise an error if the response to a continuing producer has an error: Fenced if its epoch is no longer valid,
-    otherwise as `_check` does.
+    """Raise an error if a coordinator refuses a producer that continues with its own id and epoch: Fenced if the
+    epoch is no longer valid, otherwise as `_check` does. code: the error code in the response; 0 for success.
     """
     if code in _FENCES:
         raise Fenced(

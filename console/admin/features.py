@@ -19,8 +19,8 @@ from console.model.failure import Failure
 from console.wire.fields import Fields
 
 CONTROLLERS = 15
-"""Maximum number of controllers without a broker role to which kac connects: more than any quorum has. Clients may be
-unable to reach them.
+"""Maximum number of controllers without a broker role to which kac tries to connect. No quorum has more; the limit
+is there because clients may be unable to reach them.
 """
 CONTROLLER_SECONDS = 3.0
 

@@ -25,9 +25,9 @@ FULL_COLLECTION_EVERY = 32
 cycles that are frozen.
 """
 OBJECTS_EACH = 5_000
-"""There is one freeze between two full collections for each so many live objects, if this gives more freezes than
-`FULL_COLLECTION_EVERY`. A full collection of two million objects takes a second, in which no key press is
-handled.
+"""Number of live objects for each freeze between two full collections: with two million objects, a full collection
+is due after 400 freezes. `FULL_COLLECTION_EVERY` is the minimum. Full collections become rarer in this way
+because one of two million objects takes a second, in which no key press is handled.
 """
 
 _lock = threading.Lock()
@@ -69,7 +69,9 @@ def _enter() -> None:
 
 
 def _leave() -> bool:
-    """End a block of `gc_paused`. Return whether a full collection is due."""
+    """End a block of `gc_paused`. At the end of the last block, freeze all objects if many were created, or if it is
+    one of the first pauses (`FIRST`), and enable collection again. Return whether a full collection is due.
+    """
     global _depth, _first, _made, _freezes
     with _lock:
         _depth -= 1

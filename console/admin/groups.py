@@ -61,9 +61,12 @@ class CoordinatorsOf(NamedTuple):
     absent: ErrorCode
     """The error with which a coordinator answers for an unknown name."""
     listed: Callable[[Link], Awaitable[bool]]
-    """Returns whether any broker lists a name of this kind. It is used if the topic can't be described."""
+    """Function that returns whether any broker lists a name of this kind. If the topic can't be described, it
+    decides whether coordinators exist.
+    """
     denied: Callable[[Link, Sequence[str]], Awaitable[Mapping[str, Failure]]] | None = None
-    """Returns name -> failure for the names that the principal may not describe. None if only the coordinator can tell.
+    """Function that returns name -> failure for the names that the principal may not describe, without a request to
+    their coordinators; None if only coordinators can tell.
     """
 
 
@@ -675,8 +678,8 @@ def lags(
 
 
 async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_share: bool) -> _Positions:
-    """Return group -> its committed offsets or its failure, for groups of one coordinator. If the connection is lost,
-    the groups that are not read yet have that failure.
+    """Return group -> its committed offsets or its failure, for groups of one coordinator. If the connection is
+    lost, this is the failure of all groups that are not read yet.
     """
     found: dict[str, Sequence[_Position] | Failure] = {}
     if not names:
@@ -710,6 +713,10 @@ async def _settled(
 ) -> _Positions:
     """Return the committed offsets of groups. Repeat the request, for at most `SETTLE_SECONDS`, for groups whose
     coordinator moves or whose offsets are in an open transaction. A group that the responses omit has a failure.
+
+    Args:
+        broker_id: the id of the groups' coordinator.
+        ask: function of (link, broker id, groups) that sends one request.
     """
     found: _Answers = {}
 
@@ -918,11 +925,13 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
         return self.answers(response, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
-        """Return the error codes in a response by which the sender sees whether the group has moved."""
+        """Return the error codes in a response that show whether the group has another coordinator now; by default
+        the top-level code alone.
+        """
         return (response.error_code,)
 
     def explained(self, each: Any) -> Answer:
-        """Return the result in a part of a response."""
+        """Return the result of a target. each: the target's part of the response, with its error code."""
         return _explained(self.request.group, each.error_code, getattr(each, "error_message", None))
 
     def answers(
@@ -1007,7 +1016,9 @@ class _Deletion(_Forgetting[changes.DeleteOffsets]):
 
 
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
-    """Sets the share-partition start offset: the group reads the records from there again, with new delivery counts."""
+    """Sets the share-partition start offset. The group then reads the records from this offset on again, with new
+    delivery counts.
+    """
 
     of = "offsets"
     needs = SHARE_OFFSETS_SINCE
@@ -1247,7 +1258,8 @@ async def find_coordinators(
 
     Args:
         is_change: whether brokers may create the coordinators' internal topic, as they do when they receive
-            FindCoordinator. If False, no such request is sent before the topic exists: without it there are no groups.
+            FindCoordinator. If False, no FindCoordinator is sent before the topic exists: all names then have a
+            failure, because without the topic there is no group or transaction.
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):

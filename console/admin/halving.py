@@ -100,9 +100,9 @@ async def each_of(
 
 
 def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
-    """Return each error that several items share, with these items; an empty list if any item has a value. One of these
-    items may have caused the error for all. Others may have an error of their own, such as a missing right, which a
-    server checks first.
+    """Return each error that several items share, with these items, because one of them may have caused the error of
+    all. There may be several such errors: a server checks some conditions of each item, such as rights, before
+    those of the whole request. Return an empty list if any item has a value.
     """
     groups: dict[str, list[K]] = {}
     for member, each in found.items():

@@ -217,8 +217,8 @@ class _Forward:
         threading.Thread(target=self._read, name="kubectl's words", daemon=True).start()
 
     def port(self, seconds: float) -> int | None:
-        """Return the local port when kubectl prints it. If kubectl ends first or prints none within `seconds`, end it
-        and return None.
+        """Wait until kubectl prints the local port, and return it. If kubectl ends first, or prints no port within
+        `seconds`, end kubectl and return None.
         """
         if not self._known.wait(seconds):
             self.end()

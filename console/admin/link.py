@@ -358,8 +358,9 @@ class Routes:
         return list(dict.fromkeys((*self._settings.bootstrap, *self.known.brokers.values())))
 
     async def _to_controller(self, to: Route) -> Connection:
-        """Return the connection to a controller, for a client that is connected to controllers: only the active
-        controller changes the cluster's metadata, and the others do not forward requests.
+        """Return the connection for a client that is connected to controllers: to any of them, to the node that the
+        route names, or to the active controller. Only the active controller changes the cluster's metadata, and
+        the others do not forward requests to it.
         """
         if to.where is Destination.ANY:
             return await self.connections.any_of(self._addresses())
@@ -730,8 +731,8 @@ class Link:
             return await self.routes.connection(to)
 
     async def _limit_concurrency(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
-        """Wait until fewer brokers have requests in flight than allowed, and enter this request into `held`. Raises
-        RequestTimedOut at the deadline.
+        """Wait until fewer than `CONCURRENCY` brokers have requests in flight, and count this request's broker until
+        `held` is closed. Raises RequestTimedOut at the deadline.
         """
         try:
             async with asyncio.timeout_at(deadline):
@@ -1000,7 +1001,8 @@ def refused_by_non_controller(response: Any) -> bool:
     """Return whether a response refuses the whole request, or each item in it, with NOT_CONTROLLER, so that nothing was
     applied.
 
-    Kafka 2.8 refuses an election by an error at each partition, with 0 as the top-level error code.
+    The items are checked because Kafka 2.8 refuses an election by an error at each partition, with 0 as the top-level
+    error code.
     """
     from kio.schema.errors import ErrorCode
 

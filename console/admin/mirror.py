@@ -57,7 +57,7 @@ async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.Mirror
     """Return the newest records of MirrorMaker's topics, and the failures of topics that can't be read.
 
     Args:
-        topics: the topics that may be MirrorMaker's, by their names. Only the first `MOST_TOPICS` are read.
+        topics: the topics whose names show that they may be MirrorMaker's. Only the first `MOST_TOPICS` are read.
 
     Raises:
         AdminError: no broker answers.
@@ -146,8 +146,12 @@ async def _fetch(link: Link, topic: Topic, offset: int, within: float) -> bytes 
 
 
 def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[mirror.Key, mirror.Kept], int]:
-    """Decode a response and return key -> the newest record, and the offset after the batches. A batch that can't be
-    decoded is skipped.
+    """Decode a response and return key -> its newest record, with the records read before; and the offset after the
+    batches of the response. A batch that can't be decoded is skipped.
+
+    Args:
+        data: the batches of the response.
+        at: the records read before.
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 

@@ -37,8 +37,8 @@ LARGEST = 1 << 20
 RENEWED_AFTER = 0.8
 """Share (0 to 1) of a token's lifetime after which it is renewed; the default of sasl.login.refresh.window.factor."""
 LEAST_SECONDS = 5.0
-"""Seconds before a token's expiry at which it is renewed at the latest. A session with fewer seconds left is not worth
-starting.
+"""Seconds before a token's expiry at which it is renewed at the latest, because a session with fewer seconds left is
+not worth starting.
 """
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
 """A token whose renewal fails is used until this share of its lifetime is left, or these seconds, whichever is more."""
@@ -69,7 +69,7 @@ class TokenProvider:
         self._renewed_at = self._good_until = float("-inf")
 
     async def token(self) -> str:
-        """Return a valid token; request one, in another thread, if necessary. If a renewal fails, return the former
+        """Return a valid token; request one, in another thread, if necessary. If a renewal fails, return the present
         token while it is valid.
 
         Raises AdminError if there is no valid token.
@@ -287,8 +287,8 @@ def token_in(
 
 
 def _seconds(life: object) -> float | None:
-    """Return the lifetime in seconds that an endpoint gives as a number or its digits, at most `LONGEST_LIFE`; None if
-    it is invalid, since Python's JSON also has NaN and Infinity.
+    """Return the lifetime in seconds that an endpoint gives as a number or its digits, at most `LONGEST_LIFE`. None
+    for any other value; NaN and Infinity, which Python's JSON parser accepts, are such values.
     """
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan

@@ -305,7 +305,7 @@ SENDERS: Senders = {
 
 
 def _is_moved(outcome: changes.Outcome) -> bool:
-    """Return whether the outcome is that the broker does not lead the partition any more, so that the request is
+    """Return whether the outcome shows that the broker does not lead the partition any more; the request is then
     sent to the new leader.
     """
     names = {failure(code).name for code in _LEADER_MOVED}

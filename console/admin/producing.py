@@ -80,7 +80,7 @@ log = logging.getLogger(__name__)
 
 
 NO_CODE = -2
-"""Means that there is no error code; Kafka's own codes include -1."""
+"""The value of `Answer.code` that means no error code. It is not -1, because Kafka has an error with the code -1."""
 
 
 class Transaction(NamedTuple):
@@ -192,7 +192,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         return found
 
     async def _note_ends(self, sendings: Mapping[Place, Sending], topics: Mapping[str, Topic]) -> None:
-        """Read and store the end offset of each partition whose batch has not been sent yet."""
+        """Read and store the end offsets of the partitions whose batches have none stored, because kac later looks
+        for the batches from there on.
+        """
         wanted = {place: LATEST for place, each in sendings.items() if each.since is None}
         if wanted:
             for place, end in (await offsets_of(self.link, wanted, topics=topics)).items():

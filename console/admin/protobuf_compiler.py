@@ -88,7 +88,7 @@ def imports_of(text: str) -> list[str]:
     """Return the names of the files that a Protobuf source imports.
 
     Raises:
-        NotDecoded: a name has a path out of its folder.
+        NotDecoded: a name leads out of the schema's folder.
     """
     return [str(_relative(name)) for name in _IMPORTS.findall(text)]
 

@@ -25,10 +25,11 @@ FIRST_STRETCH, GROWTH = 200, 4
 FIRST_BYTES, FEW = 64 << 10, 100
 """Maximum size in bytes of the first Fetch if at most FEW records are wanted."""
 LONGEST_STRETCH = 1 << 20
-"""Maximum number of offsets in a range of a backward scan: its matching records are kept until the range is searched.
+"""Maximum number of offsets in a range of a backward scan. The limit is needed because the scan keeps the matching
+records of a range until the whole range is searched.
 """
 MOST_LINES = 100
-"""Maximum number of lines about batches of one partition that can't be decoded."""
+"""Maximum number of notes about batches that can't be decoded, for each partition."""
 CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
 """Number of records, and bytes of their contents, after which a part of the results is passed on."""
 MOST_KEYS = 1_000_000
@@ -39,7 +40,7 @@ SAMPLED_RANGES, LEAST_SAMPLED = 20, 100
 """Maximum number of ranges of a partition in a sample, and the minimum number of offsets of a range, so that small
 samples have fewer ranges."""
 SPARE = 1.2
-"""Factor by which a sample's Fetch exceeds the estimated size of the rest of its range."""
+"""Factor by which the maximum size of a sample's Fetch response exceeds the estimated size of the rest of the range."""
 NO_END = 2**63 - 1
 """The end offset of a scan that waits for new records."""
 
@@ -439,7 +440,7 @@ class Sieve:
         """Texts that every matching record contains; empty if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
-        """Yield the records that pass the filter, up to the end of a scan, and advance the scan's position."""
+        """Yield the records that pass the filter, but none after the end of a scan, and advance the scan's position."""
         is_wanted, until = self.wanted.matches, scan.until
         for record in found:
             if record.offset >= until or self.stopping:
@@ -450,8 +451,8 @@ class Sieve:
                 yield record
 
     def all_of(self, found: Iterable[model.Record], scan: Scan, count: int) -> Sequence[model.Record]:
-        """Return the next records, at most `count`, up to the end of a scan, without filtering, and advance the scan's
-        position.
+        """Return the next records without filtering, at most `count` and none after the end of a scan, and advance
+        the scan's position.
         """
         part = list(islice(found, count))
         if part and part[-1].offset >= scan.until:

@@ -681,7 +681,9 @@ class _Searching:
         )
 
     def _delivered(self, scanned: model.Scanned) -> model.Scanned:
-        """Return a range without the offsets after the limit, which a continuing search delivers."""
+        """Return a range of offsets that ends where the limit cut off its records: a search that continues this one
+        delivers the records after that.
+        """
         cut = self._cut.get((scanned.topic, scanned.partition), scanned.next)
         return scanned._replace(next=min(cut, scanned.next))
 
@@ -762,7 +764,7 @@ class _Searching:
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
-        """Wait until a task ends, at most `_GLANCE` (0.1 s). If it failed, raise its error."""
+        """Wait until a task ends, at most `_GLANCE` (0.1 s). If a task has failed, raise its error."""
         if not self._lanes:
             await asyncio.sleep(_GLANCE)
             return
@@ -938,10 +940,11 @@ class _Searching:
                 self._by_place[place].leader = leader
 
     async def _deleted(self, reader: _Reader) -> None:
-        """Continue a scan at the new start of the log, because records were deleted during the search.
+        """Continue a scan at the new start of the log, because records were deleted during the search. While a response
+        of the scan waits to be searched, try again later.
 
-        End the scan with a failure if that start is after the scan's end. If no response of the scan waits to be
-        searched, also end it if the start can't be read or is not after the scan's position.
+        End the scan with a failure if the new start is after the scan's end. If no response of the scan waits to be
+        searched, also end it if the start can't be read or is not after the next offset to fetch.
         """
         scan = reader.scan
         starts, problems = await list_offsets(self._link, {scan.place: EARLIEST})

@@ -95,8 +95,8 @@ class RecordedConnection:
         return request
 
     async def send(self, request: AiokafkaRequest) -> RawResponse:
-        """Return the recorded response; wait forever if the record has a missing response. Raises ConnectionError if
-        the connection was lost at that time.
+        """Return the recorded response. If no response came in time when the record was made, wait forever. Raises
+        ConnectionError if the connection was lost then.
         """
         prepared, self._prepared = self._prepared, None
         is_known = prepared is not None and prepared[0] is request
@@ -128,8 +128,8 @@ def _encoded(payload: Hashable) -> bytes:
 
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
-    """Return API key -> (lowest, highest version) of the broker at an address, None for any; empty if the record does
-    not have them.
+    """Return API key -> (lowest, highest version) of the broker at `address`, or of any broker if `address` is None;
+    empty if the record does not have them.
     """
     greeting = tape.greeting(address)
     return _versions_in(greeting) if greeting is not None else {}

@@ -235,8 +235,8 @@ class _Registry:
         self._size -= len(dropped.text) if dropped is not None else 0
 
     async def own_level(self, subject: str) -> str | None:
-        """Return a subject's own compatibility level, or the default level for ``""``; None if it has none. Raises
-        AdminError.
+        """Return a subject's own compatibility level, None if the subject inherits the default; for the subject
+        ``""`` the default level, None if the registry has none. Raises AdminError.
         """
         found = await self.find(f"/config{_below(subject)}", _Level)
         if found is None or (subject and self.is_apicurio and found.compatibility == subjects.NONE):
@@ -244,8 +244,8 @@ class _Registry:
         return found.compatibility[:60] or None
 
     async def own_mode(self, subject: str, default: str | None = None) -> str | None:
-        """Return a subject's own mode, or the default mode for ``""``; None if it has none, or the registry has no
-        modes. Raises AdminError.
+        """Return a subject's own mode, None if the subject inherits the default; for the subject ``""`` the default
+        mode. None if the registry has no modes. Raises AdminError.
 
         Args:
             default: the default mode, by which a mode that Apicurio returns is recognized as inherited; None if

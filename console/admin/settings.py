@@ -24,7 +24,9 @@ CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
 LOST_ANSWER_TIMEOUT = 5.0
-"""Default of `lost_answer_timeout`, in seconds. Brokers apply the controller's records within milliseconds."""
+"""Default of `lost_answer_timeout`, in seconds. It is long enough, because brokers apply the controller's records
+within milliseconds.
+"""
 VISIBLE_TIMEOUT = 2.0
 
 
@@ -242,7 +244,7 @@ class ConnectionSettings(Struct, frozen=True):
     read_only: bool = False
     """Whether the client refuses to send changes."""
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
-    """The time for finding out whether a change was applied whose response was lost."""
+    """The time for finding out, after the response to a change was lost, whether the change was applied."""
     visible_timeout: float = VISIBLE_TIMEOUT
     """The time to wait until brokers return the state that an applied change has made."""
     via: Via | None = None

@@ -1,8 +1,8 @@
 """Delegation tokens (KIP-48): reading them without their secrets, creating, renewing and expiring them.
 
-Brokers return the HMAC of each token, which is its secret, with its description, and requests identify a token by it.
-kac does not store HMACs: it reads one again right before it renews or expires the token. Only the HMAC of a new token
-leaves this module, in the outcome of its creation.
+The HMAC of a token is its secret. Brokers return the HMAC together with the token's description, and a request names a
+token by its HMAC. kac does not store HMACs: it reads one again right before it renews or expires the token. Only the
+HMAC of a new token leaves this module, in the outcome of its creation.
 """
 
 from __future__ import annotations

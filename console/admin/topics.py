@@ -194,8 +194,11 @@ async def wait_for_leaders(
 
 
 def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
-    """Return the number of partitions with a leader, and the number of partitions that should have one. expected: the
-    topic's number of partitions; None if the broker chose it.
+    """Return the number of partitions with a leader, and the number of partitions that should have one.
+
+    Args:
+        expected: the topic's number of partitions; None if the broker chose it, so that all listed partitions should
+            have a leader, and there should be at least one.
     """
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))

@@ -51,7 +51,8 @@ async def stable_offsets(
     read them. Send two requests to each leader for each `OFFSETS_AT_ONCE` partitions.
 
     The last stable offsets are read first, so each transaction that is open then keeps its partition's last stable
-    offset below the high watermark. Records that are written between the two reads may do so, too.
+    offset below the high watermark. But a last stable offset below the high watermark does not prove that a transaction
+    is open: records may have been written between the two reads.
     """
     found: dict[transactions.Place, transactions.StableOffsets] = {}
     failures: dict[transactions.Place, Failure] = {}

@@ -25,12 +25,12 @@ NAMED = 3
 MOST_JUDGED = 200
 """Maximum number of principals with their own ACLs, and of addresses, that are evaluated separately."""
 MOST_NARROWER = 2_000
-"""Maximum number of resources with narrower ACLs that are evaluated separately, for all principals and edits of a plan
-together.
+"""Maximum number of resources that are evaluated separately because another ACL matches them with a narrower pattern
+than the edited one, for all principals and edits of a plan together.
 """
 FEWEST = 20
-"""Minimum number of resources with narrower ACLs that are evaluated for each principal and edit, even if that
-exceeds `MOST_NARROWER`.
+"""Minimum number of such resources (see `MOST_NARROWER`) that are evaluated for each principal and edit, even if all
+together then exceed `MOST_NARROWER`.
 """
 _TOPIC, _GROUP = AclResourceType.parse("TOPIC"), AclResourceType.parse("GROUP")
 _LAST = "\U0010ffff"
@@ -73,9 +73,7 @@ class Moves(NamedTuple):
 
 
 def acl_effects(edit: AclEdit, draft: Draft) -> tuple[str, ...]:
-    """Return a line for each access that a principal loses or gains by an edit of the plan; empty if ACLs were not
-    read.
-    """
+    """Return lines on the access that principals lose or gain by an edit of the plan; empty if ACLs were not read."""
     if not draft.read(Part.ACLS):
         return ()
     return tuple(_lines(edit, draft.once("acl change", lambda: change_by(draft))))
@@ -129,8 +127,8 @@ def _moves(
     acl: Acl, held: authorizer.AclIndex, left: authorizer.AclIndex, change: Change, one: str, many: str
 ) -> Iterator[str]:
     """Yield lines on the operations that the ACLs of `held` allow and those of `left` do not. Principals with the same
-    change share a line. Further lines have the numbers of principals (beyond `MOST_JUDGED`) and of resources that
-    were not evaluated.
+    change share a line. If not all principals (`MOST_JUDGED`) or resources were evaluated, further lines have the
+    numbers of the others.
 
     Args:
         one, many: the verb of the lines, for one principal and for several, such as ``loses`` and ``lose``.
@@ -230,8 +228,8 @@ def _hosts_moved(
 
 
 def any_name(acl: Acl) -> str:
-    """Return the resource name of a literal ACL; for a prefix or ``*``, a name that the ACL covers and no other ACL
-    covers specifically.
+    """Return a resource name by which the effect of an ACL is evaluated: for a literal ACL the name in it; for a
+    prefix or ``*`` a name that this ACL matches, but no ACL with a narrower pattern.
     """
     if not authorizer.is_pattern(acl):
         return acl.resource_name

@@ -58,8 +58,8 @@ def byte_rate(per_second: float, beside: float | None = None) -> str:
 
     Args:
         per_second: bytes per second.
-        beside: another rate that is shown next to this one, whose sort of units (decimal or binary) is used; None if
-            there is none.
+        beside: another rate that is shown next to this one, so that both get the same sort of units (decimal or
+            binary); None if there is none.
     """
     if beside is not None:
         return scaled(per_second, _exact_units(beside) or DECIMAL, "B", "/s")
@@ -89,7 +89,7 @@ def measured_rate(key: str, value: float, limit: float | None = None) -> str:
     """Return a measured rate as text, in the unit of its quota's key, rounded to three figures without ``≈``.
 
     Args:
-        limit: the quota that is shown next to it, whose sort of units is used; None if there is none.
+        limit: the quota that is shown next to the rate, so that both get the same sort of units; None if there is none.
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
@@ -241,7 +241,7 @@ def unit_of(key: str) -> Unit:
 
 
 def has_unit(text: str) -> bool:
-    """Return whether the text is a number followed by letters, so that it must be parsed as an amount."""
+    """Return whether the text is a number followed by letters, so that it must be parsed as an amount with a unit."""
     return _AMOUNT.fullmatch(text) is not None
 
 

@@ -139,8 +139,8 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """Return batch -> the lines of a target that its commands carry out. The command that creates a topic also carries
-    the lines of the topic that it can express.
+    """Return batch -> the lines of a target that the commands of the batch carry out. If the target is a new topic,
+    the creation's batch also has the lines of those configs that the command of the creation can set.
     """
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}

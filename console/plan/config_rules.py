@@ -59,8 +59,8 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
 
 
 def _check_key(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the resource has no such key, or if the level that a feature has, or gets by the plan, forbids
-    the edit.
+    """Raise Refused if the resource has no such key, or if brokers refuse the edit at the level that a feature has
+    after the plan.
     """
     _check_known(edit.resource, edit.key, draft)
     feature = feature_of(edit)
@@ -177,8 +177,8 @@ def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, 
 
 def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     """Return whether the resource itself already sets this value. False for the location of a key or trust store,
-    because a broker reloads the file when it is set again; False for a logger, because a level that it inherits changes
-    with its parent until it is set.
+    because a broker reloads the store when the same location is set again. False for a logger, because brokers
+    describe a level also for a logger that inherits it, and an inherited level changes with its parent.
     """
     own = own_text(was, resource)
     if own is None or resource.type.entity.has_levels or (resource.type == BROKER and "store." in was.name):

@@ -49,10 +49,10 @@ class Conflict(Struct, frozen=True):
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the edits whose target has changed since they were staged.
 
-    An edit has no conflict if the target already has the wanted state, since nothing is overwritten; nor if the plan
-    itself creates its topic. It has one if its target could not be read again. An edit that was staged before its
-    target was read has no state to compare: it has a conflict only if it is doubtful (`Staged.doubt`) or impossible
-    now.
+    No conflict: the target already has the wanted state, so that nothing is overwritten; or the plan itself creates the
+    topic of the edit. A conflict in any case: the target could not be read again. An edit that was staged before its
+    target was read has no former state to compare; it has a conflict only if it is doubtful (`Staged.doubt`) or
+    impossible now.
 
     Args:
         fresh: a snapshot in which all targets of the edits were just described.
@@ -98,8 +98,8 @@ def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, 
 
 
 def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return a conflict for each applied edit whose target now has neither the wanted state nor the former one; targets
-    that could not be read are left out.
+    """Return a conflict for each applied edit whose target now has neither the wanted state nor the state from
+    before the apply. Targets that could not be read are left out.
     """
     return tuple(conflict for conflict in conflicts(applied, fresh) if not conflict.is_unknown and _visible(conflict))
 
@@ -135,9 +135,9 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """Return the edits with the present states and topic ids of their targets in place of the former ones, so that a
-    revert will restore the present states. A target that was not read keeps its former state. Doubts are cleared,
-    because the operator has accepted them.
+    """Return the edits with the states and topic ids that their targets have now, so that a revert will restore
+    these. A target that was not read keeps the state from its staging. Doubts are cleared, because the operator
+    has accepted them.
     """
     seen = Described(fresh)
     made = []

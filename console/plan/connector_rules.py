@@ -51,7 +51,7 @@ def planned(name: str, draft: Draft) -> edits.Edit | None:
 
 
 def standing(name: str, draft: Draft) -> connect.Connector | None:
-    """Return the connector that an edit is about; None if Connect was not read.
+    """Return the existing connector that an edit is about; None if Connect was not read.
 
     Raises:
         Refused: the name is not a connector's ``CLUSTER/NAME``, its Connect cluster is unknown or did not answer, the

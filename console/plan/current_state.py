@@ -27,8 +27,8 @@ def moved(edit: Edit, was: Was, now: Was) -> bool:
 
 
 def own_moved(edit: Edit, was: Was, now: Was) -> bool:
-    """Return whether the target's own value has changed from `was` to `now`, including its addition and removal;
-    changes of an inherited value don't count. False if either is UNREAD.
+    """Return whether the target's own value has changed from `was` to `now`, was added or was removed; a change of
+    an inherited value alone gives False. False if `was` or `now` is UNREAD.
     """
     return UNREAD not in (was, now) and kind_of(edit).own_moved(edit, was, now)
 

@@ -78,7 +78,9 @@ class EditKind:
     left: Was = None
     """For a kind without `reversal`: the state of the target after an edit; None if the target is absent then."""
     is_loss = True
-    """Whether operators lose something if an edit can't be reverted."""
+    """Whether the operator loses something with an edit that can't be reverted, so that kac has to warn him
+    (`takes_away`).
+    """
 
     def kept(self, was: Any) -> Any:
         """Return the form of a state that plan files and journals store; by default the state itself."""
@@ -128,8 +130,8 @@ class EditKind:
         return changed
 
     def own_moved(self, edit: Any, was: Any, now: Any) -> bool:
-        """Return whether the target's own value changed, inherited values not considered; by default the result of
-        `moved`.
+        """Return whether the target's own value changed; False if only an inherited value did. By default the result
+        of `moved`.
         """
         return self.moved(edit, was, now)
 

@@ -38,7 +38,7 @@ class Passed(NamedTuple):
     """Records that a plan skips for a group or deletes, in one partition."""
 
     group: str | None
-    """The group whose committed offset is moved behind the records; None if the records are deleted."""
+    """The group whose committed offset is moved past the records; None if the records are deleted."""
     topic: str
     partition: int
 

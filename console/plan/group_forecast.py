@@ -36,8 +36,8 @@ def nothing_committed(name: str, position: GroupPosition) -> str:
 
 
 def has_members(group: str, members: Sequence[str]) -> str:
-    """Return a text that a group's offsets can't be changed because of its members, with their names; ``""`` if there
-    are no members.
+    """Return a text with the number and the names of a group's members, which is the reason why the group's offsets
+    can't be changed; ``""`` if there are no members.
     """
     if not members:
         return ""

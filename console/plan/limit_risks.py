@@ -25,7 +25,9 @@ from console.plan.topic_risks import SEGMENT, value_of
 
 LAG_TIME, FETCH_WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 FETCHES = 5
-"""kac warns about configs by which a replica leaves the ISR after fewer late fetches than this."""
+"""Number of late fetches. kac warns about configs by which a replica leaves the ISR after fewer late fetches than
+this.
+"""
 LEAST_SESSION, LONGEST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 USUAL_SESSION = 45_000
 """The default of session.timeout.ms in milliseconds, in Java's consumers since 3.0 and in librdkafka."""
@@ -43,7 +45,9 @@ class Contradiction(NamedTuple):
     wanted: int
     """A value of the key without a contradiction."""
     of_clients: bool = False
-    """Whether only clients with the usual values suffer: all clients may have other ones on purpose."""
+    """Whether the value is a problem only for clients with the usual values. Then it may be intended, if no client
+    of the cluster has these.
+    """
 
 
 def is_lag_time_short(lag: int, wait: int) -> bool:

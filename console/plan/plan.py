@@ -26,7 +26,9 @@ class _Removed(NamedTuple):
 
 
 class _Touched(NamedTuple):
-    """An entry of the log of changes: the outcomes of this subject are cleared."""
+    """An entry of the log of changes, which says that the outcomes of this subject were cleared because it was
+    edited.
+    """
 
     subject: Target
 
@@ -377,8 +379,8 @@ def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     """Return the plan without the edits in these slots, and without the edits that need them: config edits of topics
-    that the plan then no longer creates, and skips, deletions and dead letters that belong together; `undo`
-    brings them back. The same plan if no slot matches.
+    that the plan then no longer creates, and, if a slot has dead letters or an edit that skips or deletes their
+    records, the others of these. `undo` brings all of them back. The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
     # Keep a skip and its dead letters together: without the letters, the records would be lost; without the skip, they

@@ -29,7 +29,7 @@ UNDESCRIBED = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""Keys for rates in Kafka's QuotaConfig, which a broker describes only if they are set."""
+"""Keys of Kafka's QuotaConfig that limit rates. A broker describes one of them only if it is set."""
 
 
 def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:

@@ -34,9 +34,9 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
     """Return the plan after an apply: without the applied edits. The other edits stay in their order; those that were
     sent get their outcomes.
 
-    An edit is unchanged if it was staged again after its request was sent, or was not in these steps. But an edit that
-    skips or deletes records is marked if the dead letters of the records were written. Undo can't revert applied edits,
-    so the history is cleared if any edit was applied.
+    An edit is unchanged if it was staged again after its request was sent, or was not in these steps. One exception: an
+    edit that skips or deletes records gets `letters_written` if the apply wrote the dead letters of the records. Undo
+    can't revert applied edits, so the history is cleared if any edit was applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
@@ -63,8 +63,8 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
 
 
 def record_check(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after a validate-only request: the same edits, each with the brokers' outcome for it; earlier
-    outcomes are removed.
+    """Return the plan after a validate-only request: the same edits, each with the brokers' outcome for it. Earlier
+    outcomes are removed. An edit that was staged again after the request was sent has no outcome.
     """
     outcomes = _by_slot(answered)
     current: dict[Slot, Outcome] = {}

@@ -58,7 +58,8 @@ class Step(Struct, frozen=True):
     """The reason why the request is separate from others of its kind, for operators; ``""`` if there is none."""
     after: tuple[int, ...] = ()
     """The indexes of the steps that have to succeed completely before this one is sent: in the compiled tuple, or,
-    before compilation, among the steps of its batch. So access is removed only after its replacement was granted.
+    before compilation, among the steps of its batch. For example, ACLs are removed only after the ACLs that
+    replace them were added.
     """
     unchecked: bool = False
     """Whether brokers would refuse the request until the steps in `after` succeeded, so that it is not validated in
@@ -119,7 +120,8 @@ def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
     Args:
         place: the position of the request, from 0.
         count: the number of requests.
-        what: the noun for the records.
+        limit: the maximum size of a request.
+        what: the noun for the unit of `limit`.
     """
     return f"{place + 1} of {count}: one request has at most {limit:,} {what}" if count > 1 else ""
 

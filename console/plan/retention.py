@@ -35,7 +35,7 @@ class RetentionCut(NamedTuple):
     """A topic whose retention becomes shorter, with the new limits."""
 
     slot: Slot
-    """The slot of the edit that causes it."""
+    """The slot of the edit that shortens the retention."""
     topic: str
     ms: int
     """The new limit of age in milliseconds; -1 for unlimited."""
@@ -58,7 +58,7 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """The amount of data that an edit deletes."""
+    """The bytes that an edit deletes, as a range, and the number of partitions for which they are known."""
 
     least: int = 0
     """The minimum number of bytes that are deleted, over all replicas."""
@@ -84,7 +84,9 @@ class Deletion(NamedTuple):
 
 
 def shortens_default(staged: Iterable[Staged]) -> bool:
-    """Return whether an edit changes a default of retention that topics inherit; the new value may also be longer."""
+    """Return whether an edit changes a default of retention that topics inherit. The new value is not compared, so
+    the result is True for a longer one as well.
+    """
     return any(_broker_key(each) for each in staged)
 
 
@@ -186,11 +188,11 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
-    """Return an estimate of the bytes before an offset, for a log of `size` bytes with the offsets `start` to `end`; no
-    API shows them.
+    """Return an estimate of the bytes before an offset, for a log of `size` bytes with the offsets `start` to `end`. It
+    is a range, because no API shows the bytes.
 
-    The range is three standard deviations wide for record sizes that deviate as far as their mean, and 10 % wider for
-    sizes that change over time.
+    The range extends to each side of the mean by three standard deviations, for record sizes that deviate as far as
+    their mean, and by 10 % of the smaller part of the log, for sizes that change over time.
     """
     records = end - start
     if offset <= start:
@@ -203,8 +205,8 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
-    """Return the keys that shorten the retention: all keys if the topic deletes only under the new cleanup.policy;
-    empty if it does not delete.
+    """Return the keys that shorten the retention: all keys if the topic deletes records under the new cleanup.policy
+    but not under the old one; empty if it does not delete records under the new one.
     """
     if not after.deletes:
         return ()

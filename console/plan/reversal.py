@@ -48,8 +48,8 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """Return the edits that can't be reverted completely, each with the reason. staged: edits that are not applied
-    yet.
+    """Return the edits that can't be reverted completely, each with the reason. Edits are left out if nothing is
+    lost by that (`EditKind.takes_away`).
     """
     found = ((each, reversal(each)) for each in staged)
     return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

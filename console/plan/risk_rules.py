@@ -119,8 +119,8 @@ _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return the warnings that the value of an option accepts, in the form of `Risk.accepted_as`; several are separated
-    by commas, but a subject may contain commas as well.
+    """Return the warnings that the value of an option accepts, in the form of `Risk.accepted_as`. Commas separate
+    several warnings; a comma within a subject does not.
     """
     return tuple(each for each in _ITEM.split(text) if each)
 
@@ -236,7 +236,7 @@ class Judged(Struct, frozen=True, dict=True):
         return {each.edit.slot: each.was for each in self.staged}
 
     def was(self, edit: Edit) -> Was:
-        """Return the state that the edit's target had at staging."""
+        """Return the state that the target of a staged edit had at staging."""
         return self._was[edit.slot]
 
     def own(self, resource: ConfigResource, key: str) -> str | None:

@@ -27,15 +27,16 @@ class _Growth(NamedTuple):
 
     def fills(self, log_dir: LogDir) -> bool:
         """Return whether the growth exceeds the free bytes of a directory, and at its present rate fills them within
-        `SOON`. A rate that was measured over half a minute can't forecast weeks.
+        `SOON`. Slower growth gives False, because a rate that was measured over half a minute can't forecast
+        weeks.
         """
         return self.size > log_dir.usable_bytes and log_dir.usable_bytes < self.rate * SOON
 
 
 def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
     """Yield a warning for the directory with the largest shortage, if an edit of a retention lets topics outgrow
-    directories at their present write rates. No warning results from a directory that they outgrow anyway, nor from
-    topics whose write rate is unknown.
+    directories at their present write rates. A directory that the topics outgrow without the edit as well causes
+    no warning, nor do topics whose write rate is unknown.
     """
     key = topic_key(edit)
     if key not in KEEPING or not judged.before.log_dirs:

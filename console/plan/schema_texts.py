@@ -47,8 +47,8 @@ def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str
 
 
 def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSchema | None:
-    """Return a schema in the form for comparisons; None if it is None or not a valid Avro schema, or its references
-    were not read.
+    """Return a schema in the form for comparisons. None if `source` is None or not a valid Avro schema, or its
+    references were not read.
     """
     references = None if source is None else references_of(snapshot, source)
     if source is None or source.kind != AVRO or references is None:

@@ -31,7 +31,7 @@ class Unread(Enum):
 
 
 UNREAD: Final = Unread.UNREAD
-"""In place of the state of an edit's target: the part of the cluster that has the target was not read."""
+"""Stands for the state of an edit's target if the part of the cluster that has the target was not read."""
 
 if TYPE_CHECKING:
     from console.model.journal_lines import Place
@@ -156,7 +156,9 @@ class Described:
         return there if there is not None or self.read(part) else UNREAD
 
     def once(self, what: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result of `compute`, which is called only the first time for each value of `what`."""
+        """Return the result of `compute`, which is called only the first time for each value of `what`, the key
+        under which the result is kept.
+        """
         if what not in self._computed:
             self._computed[what] = compute()
         found: T = self._computed[what]

@@ -29,7 +29,7 @@ LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttle
 
 THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
-"""In place of a key of a topic: the replicas that a running move adds to the topic's partitions."""
+"""Stands in place of a topic's key for the replicas that a running move adds to the topic's partitions."""
 _SHOWN = 3
 """Maximum number of moves that a text names for a throttle."""
 
@@ -47,7 +47,9 @@ class _Throttle(NamedTuple):
 
     place: config.ConfigPlace
     used: str
-    """A text that names the moves that use it; ``""`` if none uses it."""
+    """The reason why the throttle counts as used: a text that names the moves or the copying that use it, or says
+    that these are unknown; ``""`` if nothing uses it.
+    """
     stale: StaleThrottle | None = None
     """The part of the throttle that nothing uses, as an edit that removes it; None if all of it is used."""
 
@@ -67,12 +69,14 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
 
 
 def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
-    """Return the configs and replicas that exist only because of running moves, each with a line that names the moves:
-    under (entity, key) a throttle that a move uses, and under the key `ADDED` the replicas that a move adds. They end
-    with the moves, and so are no part of the wanted state in files.
+    """Return the configs and replicas that exist, or may exist, only because of running moves or copies: under (entity,
+    key) a throttle in use, and under (topic, `ADDED`) the replicas that moves add. Each has a line that names the
+    moves, or the reason why it may be in use. They end with the moves, so files of the wanted state must not have
+    them.
 
     Args:
-        snapshot: a snapshot as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
+        snapshot: a snapshot as for `stale_throttles`. If the reassignments were not read, every throttle of
+            reassignments counts as in use.
     """
     owned = {each.place: each.used for each in _throttles(snapshot) if each.used}
     adding = grouped((move.topic, move) for move in snapshot.reassignments if move.adding)
@@ -162,8 +166,8 @@ def _copying(snapshot: Snapshot) -> frozenset[int]:
 
 
 def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
-    """Return whether a broker copies replicas between its log directories; for the cluster default, whether any broker
-    does. A broker whose directories were not read counts as copying.
+    """Return whether a broker copies replicas between its log directories, or may do so because its directories were
+    not read; for the cluster default, whether this is so for any broker.
     """
     if resource.is_cluster_default:
         return bool(copying) or any(broker.id not in snapshot.log_dirs for broker in snapshot.cluster.brokers)

@@ -28,8 +28,8 @@ from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 EMPTY_KEEPS = "An empty list means"
-"""A phrase in Kafka's documentation of cleanup.policy if brokers define the meaning of an empty list (Kafka 4.2). Older
-brokers accept an empty list, too.
+"""A phrase in Kafka's documentation of cleanup.policy, which shows that brokers define the meaning of an empty list
+(Kafka 4.2). Brokers without it accept an empty list as well.
 """
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
@@ -43,8 +43,8 @@ TINY_MS = 300_000
 (log.retention.check.interval.ms, five minutes).
 """
 TINY_BYTES = 1_048_576
-"""A retention of less than these bytes is tiny: it is the size of the smallest segment (segment.bytes is at least 1 MiB
-since Kafka 4.0).
+"""A retention of less than these bytes is tiny, because a segment has at least this size (segment.bytes is at least
+1 MiB since Kafka 4.0).
 """
 _DAYS = frozenset({5, 7, 10, 14, 15, 21, 28, 30, 31, 60, 90, 180, 365})
 """Usual numbers of days of a retention. Their seconds, taken as milliseconds, are no whole number of minutes. Those of
@@ -503,8 +503,8 @@ def _kept_less(
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
-    """Return the limits of a topic's retention that a change lowers; empty if the topic does not delete records after
-    it.
+    """Return the limits of a topic's retention that a change lowers; empty if the topic does not delete records
+    after the change.
     """
     resource = topic_resource(change.topic)
     known, then = judged.before.configs.get(resource), judged.after.configs.get(resource)
@@ -644,8 +644,8 @@ def keys_split_needs(edit: edits.GrowTopic) -> RiskNeeds:
 
 
 def keys_split(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for more partitions of a topic that keeps the latest value of each key. Topics whose owner needs
-    the present number have their own warning.
+    """Yield a warning for more partitions of a topic whose cleanup.policy is compact alone, if the topic may have
+    records. Topics whose owner needs the present number of partitions have a warning of their own instead.
     """
     owner = owner_of(edit.name, judged)
     policy = items_of(judged.own(topic_resource(edit.name), POLICY) or "")
@@ -680,8 +680,8 @@ _SEGMENT_DEFAULT = 104_857_600
 
 
 def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for larger segments of a topic that coordinators read completely at their start: the newest
-    segment is never compacted.
+    """Yield a warning for larger segments of a topic that coordinators read completely at their start. Larger ones
+    take longer to read, because the newest segment is never compacted.
     """
     old = long_number(judged.own(edit.resource, SEGMENT)) or _SEGMENT_DEFAULT
     new = long_number(value_of(edit) or judged.then(edit.resource, SEGMENT))

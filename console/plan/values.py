@@ -120,8 +120,8 @@ def canonical(type_: ConfigType, text: str) -> str:
 
 
 def as_compared(key: str, type_: ConfigType, text: str) -> str:
-    """Return a value in the form for comparisons: `canonical`; and for a list without order sorted, with each item
-    once.
+    """Return a value in the form for comparisons, which is `canonical`; but if the order of a list has no meaning,
+    its items are sorted, and each occurs once.
     """
     return as_it_counts(key, canonical(type_, text))
 

@@ -1,7 +1,7 @@
 """Connectors of Kafka Connect: creating, deleting, pausing, stopping, resuming and restarting one, and changing its
 offsets.
 
-`configs` changes the keys of a connector's config. States do not contain hidden values: each is None.
+`configs` changes the keys of a connector's config. In the state of a connector, a hidden value is None.
 """
 
 from __future__ import annotations
@@ -260,8 +260,8 @@ class _CreateConnectorKind(_ConnectorKind):
         return plan_staged.Staged(made, self.current(made, draft))
 
     def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector was created or deleted since the edit was staged; its config and state do not
-        matter.
+        """Return whether the connector was created or deleted since the edit was staged; its config and state are
+        not compared.
         """
         return (was is None) != (now is None)
 
@@ -372,7 +372,7 @@ class _SteeringKind(_ConnectorKind):
 
     def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
         """Return whether the connector was created or deleted, or its state changed, since the edit was staged; its
-        config does not matter.
+        config is not compared.
         """
         return (was and was.state) != (now and now.state)
 

@@ -62,8 +62,8 @@ def _check_lowered(edit: plan_edits.SetFeature, was: int) -> None:
 
 
 def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft) -> None:
-    """Raise Refused if this level needs another feature at a higher level than the plan leaves it at, or if another
-    feature needs a higher level of this one.
+    """Raise Refused if this level needs a higher level of another feature than that feature has after the plan, or
+    if another feature needs a higher level of this one.
     """
     levels = {**features.finalized, edit.name: edit.level}
     # Include the metadata version: the plan may set it even if the cluster reports no level of it.
@@ -83,8 +83,8 @@ def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: 
 
 
 def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the plan sets configs that brokers refuse at the level, because only a part of the plan would
-    then be applied.
+    """Raise Refused if the plan sets configs that brokers refuse at the level, because the plan would then be
+    applied only in part.
     """
     for each in draft.staged:
         if isinstance(each.edit, plan_edits.ConfigEdit) and feature_of(each.edit) == edit.name:

@@ -34,9 +34,9 @@ def preferred_elections(
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
-        topics: by name.
+        topics: name -> topic.
         broker: the preferred leader of the partitions to return elections for; None for any.
-        needed: False to return elections only for the other partitions, which need none.
+        needed: False to return elections for those partitions only that their preferred replica leads already.
     """
     return tuple(
         plan_edits.ElectPreferred(name, partition.number)
@@ -270,8 +270,8 @@ class _ElectPreferredKind(_ElectionKind):
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
     def moved(self, _edit: object, was: Partition | None, now: Partition | None) -> bool:
-        """Return whether the partition was created or deleted, or its preferred replica changed; a change of its leader
-        does not matter.
+        """Return whether the partition was created or deleted, or its preferred replica changed; its leader is not
+        compared.
         """
         if was is None or now is None:
             return was is not now
@@ -301,8 +301,9 @@ class _ElectPreferredKind(_ElectionKind):
         return f"elect broker {new}, its preferred replica; {now}"
 
     def effects(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Draft) -> tuple[str, ...]:
-        """Return, for the plan's first election, a line with the leaders by broker before and after all elections of
-        the plan, and a line that no reversal is needed; empty for all other elections.
+        """Return, for the plan's first election of a preferred leader, two lines about all elections of preferred
+        leaders: the number of partitions that each broker leads before and after them, and that no reversal is
+        needed. Empty for the later ones.
         """
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()

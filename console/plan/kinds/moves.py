@@ -37,7 +37,7 @@ def is_move(reassignment: Reassignment) -> bool:
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """Return (topic, partition) -> the running move, of kac and all other clients."""
+    """Return (topic, partition) -> the running move, whichever client has started it."""
     return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 

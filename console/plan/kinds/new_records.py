@@ -137,7 +137,9 @@ def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line if dead letters are sent again to a topic that other groups read too, in which they did not fail."""
+    """Yield a line if dead letters are sent again to their topic although it is also read by groups in which they
+    did not fail.
+    """
     readers = judged.facts.readers.get(edit.topic)
     if edit.again is None or readers is None or not _is_first(edit, judged.staged):
         return
@@ -269,7 +271,7 @@ class _WriteRecordsKind(EditKind):
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, _edit: object, _was: object, _now: object) -> bool:
-        """Return False, because other producers may write at any time without a conflict."""
+        """Return False: the edit never conflicts, because other producers may write at any time."""
         return False
 
     def wanted(self, _edit: object, _now: object) -> bool | None:

@@ -112,8 +112,8 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: model_quota.QuotaEntity) -> int:
-        """Return the number of counted entities that may apply to a client of this entity and take precedence over
-        it.
+        """Return the number of counted entities that take precedence over this entity and may apply to one of its
+        clients.
         """
         names: dict[str, _Name] = {**entity.as_dict()}
         if model_quota.IP in names:
@@ -123,8 +123,8 @@ class StrongerQuotas:
         return sum(self._matching(u, c, mine) for u in _meeting(user) for c in _meeting(client))
 
     def _matching(self, user: _Name, client: _Name, below: int) -> int:
-        """Return the number of entities that match a user and a client, with a level number below `below` (1 is the
-        strongest); `_ANY` matches every name.
+        """Return the number of counted entities with this user and this client (`_ANY` stands for every name) whose
+        level in the order of precedence has a number below `below`; 1 is the strongest level.
         """
         if user is _ANY and client is _ANY:
             return sum(count for kinds, count in self._of_kinds.items() if _level(*kinds) < below)
@@ -164,9 +164,9 @@ MOST = 100_000
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
-    """Return a line with the number of entities that may apply to the same clients and have the key at a stronger
-    level: the edit does not change the limits of their clients. Empty if there are none. Only the first `MOST`
-    entities are counted.
+    """Return a line with the number of entities that limit the same key at a stronger level and may apply to the
+    same clients: the edit does not change the limits of these clients. Empty if there are no such entities. Only
+    the first `MOST` entities are counted.
     """
     quotas = seen.snapshot.quotas
 
@@ -219,8 +219,9 @@ _NAMED = 3
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
-    """Return a text that lists known users without their own limit: first the user of this console, then users with
-    credentials, ACLs or other quotas. ``""`` if there are no such users, or the entity has no user.
+    """Return a text that lists known users without a limit of their own for the key: first the user of this console,
+    then users with credentials, ACLs or other quotas. ``""`` if there are no such users, or the entity of the
+    edit has no user.
     """
     if not edit.entity.has(model_quota.USER):
         return ""

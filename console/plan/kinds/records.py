@@ -181,8 +181,9 @@ class _TrimLogKind(EditKind):
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-        """Return whether the records are already deleted, or the log no longer reaches the offset. A rise of the first
-        offset that stays below the edit's offset (retention), and a rise of the end offset (producers), do not count.
+        """Return whether the log has changed so that the edit conflicts: since `was`, others deleted all the records
+        before the edit's offset; or the log ends before that offset now; or a range is None. It is no conflict if
+        retention deleted only some of these records, or if producers wrote more.
         """
         return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
 

@@ -198,7 +198,9 @@ class _MoveReplicaDirKind(EditKind):
         return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
 
     def moved(self, _edit: object, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
-        """Return whether the replica is in another directory than before, or a copy to another directory is running."""
+        """Return whether the replica's destination has changed: the directory to which it is being copied or,
+        without a running copy, the directory that has it. A replica that was added or removed has changed too.
+        """
         return (was.destination if was is not None else None) != (now.destination if now is not None else None)
 
     def wanted(self, edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:

@@ -51,11 +51,13 @@ class _TokenEdit(Edit, frozen=True):
 
 
 class Renew(_TokenEdit, frozen=True):
-    """Renew a token for a period in milliseconds from now; `BROKERS_OWN` for the brokers' configured period."""
+    """Renew a token, so that it expires `period_ms` milliseconds from now; `BROKERS_OWN` for the brokers' configured
+    period.
+    """
 
 
 class Expire(_TokenEdit, frozen=True):
-    """Let a token expire a period in milliseconds from now; `AT_ONCE` for immediately."""
+    """Set the expiry of a token to `period_ms` milliseconds from now; `AT_ONCE` to expire it immediately."""
 
 
 TokenEdit = Renew | Expire

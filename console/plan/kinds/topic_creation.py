@@ -140,14 +140,14 @@ def _create(some: list[plan_staged.Staged]) -> CreateTopics:
 # -- the cluster afterwards --------------------------------------------------------------------------------------------
 
 _MOST_PARTITIONS = 10_000
-"""Maximum number of partitions that are predicted, which is the controller's limit for one request
-(MAX_RECORDS_PER_USER_OP), because a broker's ``num.partitions`` may have any value.
+"""Maximum number of partitions that are predicted for a new topic: the controller's limit for one request
+(MAX_RECORDS_PER_USER_OP). The limit is needed because a broker's ``num.partitions`` may have any value.
 """
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """Return the snapshot with the new topics, each with the configs of a topic that sets nothing itself (`_bare`).
-    Without such configs the new topics have none.
+    """Return the snapshot with the new topics. Each has the configs of a topic that sets nothing itself (`_bare`),
+    or no configs if these are unknown.
     """
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
     bare = _bare(snapshot)

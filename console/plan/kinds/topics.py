@@ -161,8 +161,8 @@ class TopicKind(edit_kind.EditKind):
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
     def moved(self, _edit: object, was: Topic | None, now: Topic | None) -> bool:
-        """Return whether the topic was created, deleted or recreated, or the number of its partitions changed; other
-        changes do not matter.
+        """Return whether the topic was created, deleted or recreated, or the number of its partitions changed;
+        nothing else is compared.
         """
         if was is None or now is None:
             return was is not now

@@ -36,12 +36,13 @@ class _VoterEdit(Edit, frozen=True):
 
 
 class JoinQuorum(_VoterEdit, frozen=True):
-    """Make a voter of a controller that replicates the metadata log. directory_id: the id of the controller's
-    directory with the log; ``""`` if no such controller replicates it.
+    """Make a controller that replicates the metadata log a voter. directory_id: the id of the controller's directory
+    with the log; ``""`` if it is unknown, because the operator named none and not exactly one controller with
+    this id replicates the log.
     """
 
     listener: str = ""
-    """The name of the listener at which the other voters reach it; ``""`` if unknown."""
+    """The name of the listener at which the other voters reach the new one; ``""`` if unknown."""
     host: str = ""
     """The host of `listener`; ``""`` if unknown."""
     port: int = -1
@@ -71,7 +72,9 @@ class _Member(NamedTuple):
 
     id: int
     follows: bool
-    """Whether it has recently replicated the whole log (`model.quorum.follows`), so that it helps to commit records."""
+    """Whether the voter has recently replicated the whole log (`model.quorum.follows`), so that it helps to commit
+    records.
+    """
 
 
 def _afterwards(quorum: Quorum, edits: Iterable[Edit]) -> tuple[_Member, ...]:
@@ -339,8 +342,8 @@ class _VoterKind(edit_kind.EditKind):
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
     def moved(self, _edit: object, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
-        """Return whether the node became a voter, or is no longer a voter; other changes, as of its log end offset, do
-        not matter.
+        """Return whether the node became a voter, or is no longer a voter. Nothing else is compared, so a new log
+        end offset is no conflict.
         """
         return (was is None) != (now is None)
 
