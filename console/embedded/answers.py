@@ -54,8 +54,9 @@ def group_operations(context: RequestContext) -> tuple[str, ...]:
 
 
 def advertised_controller(context: RequestContext) -> int:
-    """Return the controller id that responses to clients name: if brokers forward requests, that of a random live
-    broker (KRaftMetadataCache.getRandomAliveBrokerId), -1 if none is alive; otherwise that of the controller.
+    """Return the controller id that responses to clients name. If brokers forward requests, it is the id of a random
+    live broker (KRaftMetadataCache.getRandomAliveBrokerId), or -1 if none is alive. Otherwise it is the id of the
+    controller.
     """
     view = context.view
     if not context.cluster.forwarding:
@@ -78,7 +79,8 @@ _RENAMED: Mapping[str, Sequence[str]] = {
 
 
 _NOT_REPEATED = frozenset({"num_partitions", "replication_factor"})
-"""Fields that the response to an error does not copy from the request: in CreateTopics they describe the created topic.
+"""Fields that an error response does not copy from the request, because in CreateTopics they describe the created
+topic.
 """
 
 
@@ -175,8 +177,8 @@ def each_item(context: RequestContext, request: Any, result: Callable[..., Resul
     arrays belong together.
 
     Args:
-        result: function of the item's enclosing items and the item, which returns the item's result. Fields that repeat
-            the item are filled in.
+        result: function that returns an item's result. Its arguments are the items that enclose the item, the outermost
+            first, and the item itself. Fields of the response's element that repeat the item's fields are filled in.
         own: the other fields of the response.
     """
     found = context.messages
@@ -215,8 +217,9 @@ def _asked_items(source: Any, path: str) -> list[Any]:
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Return whether this field of the response's element names the item, by a text or a number. It is used for an
-    item that is a plain text or number, without fields, and whose value goes into that field.
+    """Return whether the value of an item that is a plain text or number, without fields, goes into this field of
+    the response's element: the field has a name such as ``group_id``, by which responses name items, and the type
+    of the value.
     """
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = (
@@ -275,7 +278,9 @@ AT_A_STRETCH = 0.01
 
 
 async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
-    """Call a function with each item; yield to other connections after each `AT_A_STRETCH` seconds."""
+    """Call the function `keep` with each item. After each `AT_A_STRETCH` seconds, let other connections have their
+    turn.
+    """
     pause_at = perf_counter() + AT_A_STRETCH
     for item in items:
         keep(item)
@@ -377,8 +382,9 @@ def _fails(item: Any, number: int, effect: FailSome) -> bool:
 
 
 def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Combine the elements for failing and for handled items in the order of the request. If their number differs from
-    that of the items, return the handled ones first. failing: for each item of the request whether it fails.
+    """Combine the response's elements for failing and for handled items in the order of the request. If there are
+    more or fewer elements than items, return the elements for handled items first. failing: for each item of the
+    request whether it fails.
     """
     if len(refused) + len(answered) != len(failing):
         return (*answered, *refused)

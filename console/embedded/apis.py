@@ -9,8 +9,8 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 Items = tuple[tuple[str, str], ...]
-"""Pairs of array names: an array in the response, and the array in the request for whose items it has one element
-each.
+"""(array in the response, array in the request) for each pair of arrays: the response's array has one element for
+each item of the request's array.
 """
 
 
@@ -30,8 +30,8 @@ class Served(Flag):
 _BROKERS = Served(0)
 _ALL = Served.AT_CONTROLLERS
 _HANDED_ON = _ALL | Served.HANDED_ON
-"""The API is served by all nodes, and brokers forward it. Its handler checks whether the controller is the active one,
-because that check follows others that all controllers make.
+"""The API is served by all nodes, and brokers forward it. The handler, not the dispatcher, checks whether the
+controller is the active one, because other checks, which all controllers make, come before that check.
 """
 _ACTIVE = _HANDED_ON | Served.BY_THE_ACTIVE
 _CONTROLLER = _ACTIVE | Served.UNFORWARDED
@@ -49,7 +49,9 @@ class Api(NamedTuple):
 
 
 ITSELF = ""
-"""Means, in place of an array's name, the item itself, if the response has one element for each item."""
+"""In place of the name of an array in the request: the response's array has one element, for the enclosing item
+itself.
+"""
 _TOPICS, _PARTITIONS, _GROUPS = ("topics", "topics"), ("partitions", "partitions"), ("groups", "groups")
 _ENTRIES, _RESOURCES = ("entries", "entries"), ("responses", "resources")
 _BY_ID = ("groups", "group_ids")

@@ -129,8 +129,8 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
 
 
 async def _listening(listener: Listener, brokers: int) -> None:
-    """Start a listener. Raises OSError; if the process has no file descriptors left, the error says how many it needs
-    for this number of brokers.
+    """Start a listener. Raises OSError; if the process has no file descriptors left, the error says how many a
+    cluster of `brokers` brokers needs.
     """
     try:
         await listener.start()

@@ -295,7 +295,7 @@ def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
 
 
 def _urls(lines: Iterable[str], word: str) -> tuple[str, ...]:
-    """Skip lines up to the one that begins with this word, and return the URLs in that line."""
+    """Read lines until one begins with this word, and return the URLs in that line."""
     line = next(each for each in lines if each.startswith(f"{word} "))
     return tuple(line.removeprefix(f"{word} ").strip().split(","))
 

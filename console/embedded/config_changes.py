@@ -17,7 +17,7 @@ from console.model.config import ConfigResource
 
 
 class ConfigProblem(Exception):
-    """A refusal of a config change, with its error code and message; None as the message for none.
+    """A refusal of a config change, with its error code and message. The message is None if Kafka sends none.
 
     An invalid value raises ValueError instead, because its error code depends on the node that refuses it: an
     ApiException keeps its own code; a ConfigException becomes INVALID_CONFIG at a controller and INVALID_REQUEST at a
@@ -65,15 +65,19 @@ class ConfigMessages(Struct, frozen=True):
     wrong_logger_broker: str
     too_long: str | None
     one_set: bool
-    """Whether a message prints all keys of a set in one order, instead of some keys after the others."""
+    """Whether a message prints all keys that `keys` gets as one set, in one order. If not, it prints `more` after
+    `names`.
+    """
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
-        """Return a set of keys in the form of a message. more: the keys that older brokers print after the others."""
+        """Return a set of keys in the form of a message. more: further keys of the set, which are printed after
+        `names` unless `one_set`.
+        """
         shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
     def security_keys(self, names: Iterable[str]) -> str:
-        """Return a set of security keys in the form of a message, without a listener's prefix."""
+        """Return a set of security keys in the form of a message. names: the keys, which have no listener's prefix."""
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 

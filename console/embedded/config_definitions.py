@@ -122,14 +122,14 @@ def release_configs(release: str) -> ReleaseConfigs:
 
 
 LIKE = "like"
-"""A key in the data file of a release. Its value is another release, from which values of ``true`` in the file are
-copied.
+"""A key in a release's data file, whose value is the name of another release. Each value ``true`` in the file stands
+for the value in that other release's file.
 """
 
 
 def release_data(release: str, program: str = "kafka") -> dict[str, Any]:
-    """Return the content of a release's data file in data/, with each ``true`` replaced by the value in the release
-    under LIKE.
+    """Return the content of a release's data file in data/, with each ``true`` replaced by the value in the file of the
+    release that LIKE names.
 
     Args:
         program: ``kafka`` or ``connect``: files of tests/support/record_config_definitions.py or record_connect.py.
@@ -421,8 +421,9 @@ class BrokerLayers(Struct, frozen=True):
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Return a key's values in all layers in the order of priority (ConfigHelper.configSynonyms), without those
-        before the first value under the key's own name. Empty if no layer has a value under that name.
+        """Return the values of a key's synonyms in all layers, then their defaults, in the order of priority
+        (ConfigHelper.configSynonyms). Values before the first one under the key's own name are left out. Empty if
+        there is no value under that name.
         """
         names = self.names(key)
         found = [

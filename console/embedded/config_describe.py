@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 _CONTROLLER_PORT = 10_000
-"""The number by which the port of a broker's controller listener, in its config file, exceeds the broker's own port.
-Nothing listens there, and no client has to connect to it.
+"""Difference between two ports in a broker's config file: the port of the controller listener is the broker's own
+port plus this number, or minus it if the sum is no valid port. Nothing listens there, and no client has to
+connect to it.
 """
 _CONTROLLERS_LOG = "/tmp/kac-embedded/metadata"  # noqa: S108 - a name in answers, never opened
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -224,8 +225,9 @@ def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[Config
 
 
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a resource of a type that has only configs, such as a metrics subscription: the keys
-    that it sets. In newer releases they have types and synonyms, and keys with defaults are yielded, too.
+    """Yield the entries of a resource of a type that has only configs, such as a metrics subscription: the keys that
+    it sets. From the release `OwnResource.defaults_from` on, entries have types and synonyms, and keys that are
+    not set are yielded with their defaults.
     """
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
     for name, definition in config_definitions.release_configs(cluster.release.name).others[resource.type].items():
@@ -240,8 +242,8 @@ def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, s
 
 
 def _group_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of all keys of a group. Before 4.3 a broker returns its own value as the key's default
-    (measured).
+    """Yield the entries of all keys of a group. Before 4.3, the value of the broker's key for all groups is returned
+    as the default of the group's key (measured).
     """
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)

@@ -19,8 +19,8 @@ _PRE_VOTE_FROM = (4, 0)
 
 
 def named_controller(state: ClusterState) -> int:
-    """Return the id of the active controller as responses name it; -1 if there is none. Since 4.0 responses keep naming
-    the last one until the voters have elected another (KIP-996).
+    """Return the id of the active controller as responses name it; -1 if there is none. Since 4.0, responses name
+    the last active controller until the voters have elected another (KIP-996).
     """
     return state.last_controller if state.release.number >= _PRE_VOTE_FROM else state.controller_id
 

@@ -180,8 +180,8 @@ def subscribed(group: Group) -> frozenset[str]:
 
 
 def _topics(metadata: bytes) -> list[str]:
-    """Return the topics in an encoded ConsumerProtocolSubscription, whose first field they are in every version; empty
-    for other bytes.
+    """Return the topics in an encoded ConsumerProtocolSubscription, in which they are the first field in every
+    version. Return an empty list for bytes that are no subscription.
     """
     found: list[str] = []
     try:

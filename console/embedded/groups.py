@@ -176,8 +176,8 @@ class Group:
     rebalance.
     """
     for_more: bool = False
-    """Whether the current rebalance waits until `gathering` even if all known members have joined, as the first one
-    does.
+    """Whether the current rebalance waits until `gathering` even if all known members have joined; only the first
+    rebalance of an empty group does so.
     """
     syncing_until: float = inf
     last_moment: float = inf
@@ -309,7 +309,9 @@ class Group:
         assignments: dict[str, bytes],
         now: float,
     ) -> Synced | asyncio.Future[Synced]:
-        """Return the assignment of a member, or a future that gets it when the leader has sent the assignments.
+        """Return the response for a member: its assignment or an error; before the leader has sent the assignments, a
+        future of the response. If the member is the leader, the assignments are stored and all waiting members get
+        theirs.
 
         Args:
             instance_id: the group.instance.id of a static member; None for a dynamic member.
@@ -368,8 +370,9 @@ class Group:
         return code
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Return the error code for an offset commit by a member; 0 if it is allowed
-        (ClassicGroup.validateOffsetCommit).
+        """Return the error code for an offset commit; 0 if it is allowed (ClassicGroup.validateOffsetCommit). An
+        allowed commit also restarts the session timeout of the member. A client without a member id may commit
+        only while the group has no members.
         """
         # Consumers that assign partitions to themselves, and admin clients, are not members: they may commit while the
         # group has no members.
@@ -449,14 +452,14 @@ class Group:
         self.changed.set()
 
     def _try_complete(self, now: float) -> None:
-        """Complete the rebalance if it need not wait any longer."""
+        """Complete the rebalance if no member has to be waited for any longer."""
         waited_for = any(member.joining is None for member in self.members.values())
         if self.state == GroupState.PREPARING and not (self.for_more or self.pending or waited_for):
             self._complete(now)
 
     def _gathered(self, now: float) -> None:
-        """End the wait of a rebalance for members. The first rebalance of an empty group waits again if members have
-        joined meanwhile (InitialDelayedJoin).
+        """Complete the rebalance when its wait for members is over (`gathering`). But the first rebalance of an
+        empty group waits again if members have joined during the wait (InitialDelayedJoin).
         """
         if self.for_more and self.joined_late and now < self.last_moment:
             self.joined_late = False

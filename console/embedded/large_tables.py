@@ -1,4 +1,6 @@
-"""The quotas and ACLs of a large cluster: each is computed from its number instead of stored, also for look-ups."""
+"""The quotas and ACLs of a large cluster. None is stored: each one is computed from its number whenever it is read,
+also in look-ups.
+"""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ class PartitionLog:
         end: the offset that the next record will get.
         size: the bytes of the records in memory.
         older_bytes: the bytes of earlier records that a scenario declares as on disk; they can't be read.
-        cleaned_at: the time at which retention was last applied, in seconds since 1970.
+        cleaned_at: the time at which retention was last applied, in seconds since 1970; None before the log's first
+            use.
         behind: broker id of an out-of-sync replica -> the end offset of its log.
-        tiered_to: the offset of the last record in remote storage.
+        tiered_to: the offset of the last record in remote storage; NO_OFFSET if there is none.
         local_start: the first offset that is still on the leader's disk; None if that is `start`.
     """
 
@@ -140,12 +141,15 @@ class PartitionLog:
         self._drop(self._place(self.start))
 
     def trim(self, max_bytes: int) -> None:
-        """Drop the oldest batches until at most `max_bytes` remain; always keep the newest batch."""
+        """Delete the oldest batches until at most `max_bytes` remain, but keep the newest batch. The log's start
+        moves up to the first batch that is kept.
+        """
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
-        """Drop the oldest batches from memory until at most `max_bytes` remain in it. If the log has `older_bytes`, the
-        dropped bytes are added to these.
+        """Drop the oldest batches from memory until at most `max_bytes` are in memory, but keep the newest batch.
+        The log's start moves up to the first batch that is kept. Only if the log has `older_bytes`, its start
+        stays, and the dropped bytes are added to `older_bytes`.
         """
         count = self._too_many(max_bytes)
         if not self.older_bytes:
@@ -168,7 +172,9 @@ class PartitionLog:
         return count
 
     def expire(self, oldest: int) -> None:
-        """Drop the oldest batches as long as their newest record is older than `oldest`, in milliseconds since 1970."""
+        """Delete the oldest batches as long as their newest record is older than `oldest`, in milliseconds since
+        1970. The log's start moves up to the first batch that is kept.
+        """
         place = 0
         while place < len(self._batches) and self._batches[place].max_timestamp < oldest:
             place += 1

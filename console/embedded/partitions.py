@@ -93,8 +93,8 @@ def led_partition(
 
 
 def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[str, Any]:
-    """Return the field `current_leader` of an error response, by name (KIP-951); empty if the version lacks it, or the
-    error names no leader.
+    """Return the name of the field `current_leader` -> its value in an error response (KIP-951); empty if the
+    version lacks it, or the error names no leader.
     """
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
@@ -102,8 +102,8 @@ def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[st
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
-    """Return the field `node_endpoints` with the addresses of these leaders, by name (KIP-951); empty if the version
-    lacks it.
+    """Return the name of the field `node_endpoints` -> its value, the addresses of these leaders (KIP-951); empty if
+    the version lacks it.
     """
     if not hasattr(context.schema, "NodeEndpoint"):
         return {}
@@ -122,8 +122,8 @@ MAX_TOTAL_BYTES = 64 * 2**20
 ROOM_STEP = 2**20
 """Number of bytes by which a log grows from one call of `make_room` to the next."""
 _LEFT = 0.9
-"""The share, from 0 to 1, of MAX_TOTAL_BYTES to which `make_room` reduces the memory, so that it is not needed again at
-once.
+"""The share, from 0 to 1, of MAX_TOTAL_BYTES to which `make_room` reduces the memory. It is below 1, so that
+`make_room` does not have to drop batches again at its next call.
 """
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
@@ -132,8 +132,8 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
     """Drop the batches that exceed the topic's retention.ms or retention.bytes (LogManager.cleanupLogs). Whole batches
     are dropped, as Kafka drops whole segments.
 
-    Do nothing if log.retention.check.interval.ms has not passed since the last call that applied it, or if the topic is
-    only compacted.
+    Do nothing if log.retention.check.interval.ms has not passed since the last call that applied it, or if the topic's
+    cleanup.policy has no ``delete``.
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
@@ -154,8 +154,8 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Halve the largest logs in memory until all logs together have nine tenths of `MAX_TOTAL_BYTES`. Do nothing if
-    they have at most `MAX_TOTAL_BYTES` (64 MiB).
+    """Halve the logs in memory, the largest first, until all logs together have at most nine tenths of
+    `MAX_TOTAL_BYTES`. Do nothing if they have at most `MAX_TOTAL_BYTES` (64 MiB).
     """
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
@@ -200,7 +200,8 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
     """Return the size in bytes of one replica of a partition for DescribeLogDirs.
 
-    If the log has a start above 0 or `older_bytes`, its own sizes count; otherwise `scenario_bytes` are added.
+    These are the bytes of the log, and `scenario_bytes` in addition, unless the log has a start above 0 or
+    `older_bytes`.
     """
     log = state.logs.get((topic.name, partition))
     if log is None:

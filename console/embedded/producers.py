@@ -55,7 +55,7 @@ class ProducerEntry:
     start: int = NONE
     """The first offset of the producer's open transaction; -1 if it has none."""
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """The producer's latest batches, without their bytes, in order."""
+    """The producer's latest batches in order; their `data` is empty."""
 
     @property
     def last_sequence(self) -> int:
@@ -192,6 +192,6 @@ class Transaction:
     partitions: set[Place] = field(default_factory=set)
     """The partitions of the transaction to which no marker was written yet."""
     last_epoch: int = NONE
-    """The epoch before the present one, with which the same producer may request its epoch again; -1 if another
-    producer has taken over the transactional id.
+    """The producer's epoch before the present one. A producer that did not get the response with its present epoch
+    may request that epoch again with this one. -1 if another producer has taken over the transactional id.
     """

@@ -200,8 +200,8 @@ def _with_header(data: bytes, head: BatchHeader) -> bytes:
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
-    """Return timestamp and offset of the first record with this timestamp (ms since 1970) or a later one, which the
-    batch must have. If the records can't be decompressed, return those of the first record.
+    """Return timestamp and offset of the first record with this timestamp (ms since 1970) or a later one. The batch
+    must have such a record. If the records can't be decompressed, return those of the first record.
     """
     # With LogAppendTime, all records have the batch's timestamp, whatever their own fields contain.
     if batch.attributes & _LOG_APPEND_TIME:

@@ -82,7 +82,7 @@ CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
 class Refusal(NamedTuple):
-    """An error code with its message; None as the message for none."""
+    """An error code with its message. The message is None if Kafka sends none."""
 
     code: int
     message: str | None = None

@@ -289,8 +289,9 @@ class Registry(Struct):
             raise _Refused(42201, f"Invalid schema, details: {error}") from None
 
     def _incompatible(self, new: AvroSchema | None, level: str, versions: Sequence[_Version]) -> list[str]:
-        """Return the reasons why a schema is incompatible with these versions at this compatibility level. Empty if it
-        is compatible, or if `new` is None, because it is not Avro.
+        """Return the reasons why a schema is incompatible with these versions at this compatibility level. Empty if
+        it is compatible, or if `new` is None, which stands for a schema that is not Avro. An Avro schema is
+        incompatible if there are versions but all of them have schemas of other kinds.
         """
         sources = [(each.number, self.schemas[each.id - 1]) for each in versions]
         if new is None:

@@ -48,8 +48,9 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
-    """Start to copy a replica to the directory `path` of its broker, and end any copy to another directory. Do nothing
-    if it is being copied there, or is there already.
+    """Start to copy a replica to the directory `path` of its broker, in place of any copy to another directory. If
+    the replica is in that directory already, only end the other copy. Do nothing if the replica is already being
+    copied there.
     """
     state, place = cluster.state, (topic.id, number, broker)
     before = state.dir_copies.pop(place, None)

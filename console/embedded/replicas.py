@@ -170,8 +170,8 @@ def hand_over(state: ClusterState, broker_id: int) -> int:
 
 def process_ended(state: ClusterState, broker_id: int) -> None:
     """Record that a broker neither answers nor sends heartbeats. Until the controller fences it at the end of its
-    session, its replicas stay in the ISRs and leaders of partitions. If it was the controller, another broker
-    becomes the controller, as an election of the quorum takes only a second or two.
+    session, its replicas stay in the ISRs, and it stays the leader of its partitions. If it was the controller,
+    another broker becomes the controller, as an election of the quorum takes only a second or two.
     """
     state.stopped_at[broker_id] = state.clock.time()
     for topic in _touched(state, broker_id):
@@ -193,8 +193,9 @@ def process_resumed(state: ClusterState, broker_id: int) -> None:
 
 
 def _copy_ends(state: ClusterState, topic: str, partition: int, broker_id: int) -> None:
-    """Record the end offset of a broker's replica as that of its own log. If an unclean election makes the replica the
-    leader, the log ends there (`elect_leaders`).
+    """Record that a broker's replica of a partition gets no further records, so that its log ends where the leader's
+    log ends now. If an unclean election makes the replica the leader, the records after that offset are lost
+    (`elect_leaders`).
     """
     if (log := state.logs.get((topic, partition))) is not None:
         log.behind.setdefault(broker_id, log.end)
@@ -203,7 +204,8 @@ def _copy_ends(state: ClusterState, topic: str, partition: int, broker_id: int) 
 def broker_lost(state: ClusterState, broker_id: int) -> int:
     """Fence a broker, and return the end of the change log (ReplicationControlManager.handleBrokerFenced).
 
-    Its replicas leave the ISRs, and other replicas become leaders where it was still the leader.
+    The broker's replicas leave the ISRs, and other replicas become the leaders of partitions that the broker still
+    leads.
     """
     state.put_broker(replace(state.brokers[broker_id], alive=False))
     if broker_id not in state.stopped_at:
@@ -214,7 +216,8 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 def broker_back(state: ClusterState, broker_id: int) -> int:
     """Unfence a broker, and return the end of the change log.
 
-    Its replicas join the ISRs at once. A replica that was in sync becomes the leader of a partition without a leader.
+    Its replicas join the ISRs at once. In a partition without a leader, the broker's replica becomes the leader if it
+    is still in the ISR; otherwise it does not join the ISR.
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
@@ -242,8 +245,8 @@ def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
 
 
 def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
-    """Return the partition after this broker's replica was lost. The last in-sync replica stays in the ISR, but is not
-    the leader.
+    """Return the partition after this broker's replica was lost. If that was the last in-sync replica, it stays in
+    the ISR, but the partition has no leader.
     """
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
@@ -263,8 +266,8 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """Return the partition after this broker's replica has caught up: it joins the ISR. In a partition without a
-    leader, an in-sync replica becomes the leader, but any other replica stays out of the ISR.
+    """Return the partition after this broker's replica has caught up: it joins the ISR. But if the partition has no
+    leader, the replica becomes the leader if it is in the ISR, and otherwise stays out of the ISR.
     """
     if broker_id not in partition.replicas:
         return partition
@@ -292,7 +295,7 @@ def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None
     (ReplicationControlManager.validateManualPartitionAssignment).
 
     Args:
-        before: the number of replicas that the partitions before it have; None for the first partition.
+        before: the number of replicas that the topic's earlier partitions have; None for the first partition.
     """
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")

@@ -76,7 +76,7 @@ class AlterConfigPolicy(Protocol):
 
 
 Answer = Callable[[Any], Any]
-"""Function that returns a changed response."""
+"""Function that takes a response and returns the response that the server sends instead."""
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -87,8 +87,8 @@ class Profile(msgspec.Struct, frozen=True):
     apis: Mapping[str, Range] | None = None
     """kio's names of the APIs that the server has -> their versions; None for all APIs of the release."""
     unserved: Mapping[int, Range] = msgspec.field(default_factory=dict)
-    """API key -> versions that the ApiVersions response has although the server does not serve them, such as those of
-    APIs between brokers, by which clients recognize a cluster with ZooKeeper.
+    """API key -> the versions that the ApiVersions response lists although the server does not serve them. Examples
+    are the APIs between brokers, from which clients conclude that a cluster uses ZooKeeper.
     """
     refused: Mapping[str, int] = msgspec.field(default_factory=dict)
     """kio's name of an API -> the error code of all its responses."""

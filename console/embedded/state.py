@@ -238,7 +238,7 @@ class ClusterState:
         """Add a listener that is called after each change of a table.
 
         Args:
-            listener: function called within the change, which must neither await nor raise.
+            listener: function that is called while the change is made. It must neither await nor raise.
 
         Returns:
             A function that removes the listener.

@@ -32,7 +32,7 @@ class Rate:
         """Start and sum of each window, the newest last."""
 
     def record(self, amount: float, now: float) -> None:
-        """Add an amount at a time. A negative amount undoes an earlier one."""
+        """Add an amount that was counted at the time `now`. A negative amount takes back an earlier one."""
         if not self._windows or now - self._windows[-1][0] >= WINDOW:
             self._windows.append([now, 0.0])
         self._windows[-1][1] += amount
@@ -43,7 +43,7 @@ class Rate:
             self._windows.popleft()
 
     def measure(self, now: float) -> float:
-        """Return the rate per second at a time."""
+        """Return the rate per second at the time `now`."""
         self._forget(now)
         return sum(amount for _, amount in self._windows) / self._elapsed(now)
 
@@ -73,9 +73,9 @@ class Rate:
 
 
 class TokenBucket:
-    """A bucket of tokens, one for each permitted partition change. The quota adds tokens per second, up to those of
-    eleven seconds (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than
-    there are.
+    """A bucket of tokens, one for each permitted partition change. The quota is the number of tokens that are added
+    per second, and the bucket holds at most those of eleven seconds
+    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than there are.
     """
 
     def __init__(self, quota: float, now: float) -> None:
@@ -141,14 +141,14 @@ class Timed(Generic[T]):
 
 
 MAX_KEPT = 10_000
-"""Maximum number of rates that are kept, since clients choose their ids."""
+"""Maximum number of rates that are kept. A limit is needed because clients choose their ids."""
 _MAX_CACHED = 1_000
 _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
 class Requester(NamedTuple):
-    """The client that sent a request, and the view of the state of the broker that received it."""
+    """The client that sent a request, and the view of the cluster's state that the receiving broker has."""
 
     broker_id: int
     principal: str

@@ -267,7 +267,7 @@ class MutationQuota:
         return None
 
     def hold_back(self) -> timedelta:
-        """Throttle the client for the time after which it meets its quota again; return that time."""
+        """Throttle the client until it meets its quota again; return the length of that time."""
         session = self._context.session
         session.mute = max(session.mute, self._wait)
         return timedelta(milliseconds=round(self._wait * 1000))

@@ -25,10 +25,10 @@ from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 LAST_EPOCH = 2**15 - 2
-"""The highest epoch of a producer id; the transactional id then gets another producer id."""
+"""The highest epoch of a producer id. After it, the transactional id gets another producer id."""
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
-"""Milliseconds between two searches for transactions whose timeout is over
+"""Milliseconds between two of a broker's searches for transactions whose timeout is over
 (transaction.abort.timed.out.transaction.cleanup.interval.ms).
 """
 _VERIFICATION = "transaction.partition.verification.enable"
@@ -37,8 +37,8 @@ _FORGETS_FROM = (4, 1)
 (measured).
 """
 _TRIES_AGAIN_FROM = (4, 1)
-"""The first release in which a producer that continues while its own transaction is open gets an epoch at its next
-attempt (measured on 4.4; not so on 4.0).
+"""The first release in which a producer that sends InitProducerId with its own id and epoch while its transaction is
+open is not fenced: after the error, its next attempt gets an epoch (measured on 4.4; not so on 4.0).
 """
 _TELLS_FENCED_FROM = 4
 """The first version of InitProducerId whose response may have the error PRODUCER_FENCED."""
@@ -83,7 +83,8 @@ def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.T
 
 
 def begin(context: RequestContext, id_: str, timeout_ms: int, mine: tuple[int, int]) -> tuple[int, int, int]:
-    """Start a producer with a transactional id. Return error code, producer id and epoch (handleInitProducerId).
+    """Start a producer with a transactional id. Return error code, producer id and epoch (handleInitProducerId); after
+    an error, id and epoch are -1.
 
     The previous producer is fenced. If it has an open transaction, this call aborts it and returns an error; the next
     call succeeds.
@@ -214,8 +215,8 @@ def coordinator_epoch(cluster: Cluster, id_: str) -> int:
 
 
 def expire(cluster: Cluster) -> None:
-    """Abort the transactions whose timeout is over, and write missing markers
-    (TransactionCoordinator.abortTimedOutTransactions).
+    """Abort the transactions whose timeout has been over for `_CLEANUP_MS`, and write the missing markers of
+    transactions that have ended (TransactionCoordinator.abortTimedOutTransactions).
     """
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):

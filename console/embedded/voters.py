@@ -20,7 +20,7 @@ from console.model.quorum import KRAFT_VERSION, majority
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
 _FORGOTTEN = 300.0
-"""Seconds after its last fetch for which the leader lists an observer (LeaderState)."""
+"""Seconds for which the leader still lists an observer after the last fetch of that observer (LeaderState)."""
 
 
 def is_dynamic(state: ClusterState) -> bool:
@@ -104,8 +104,8 @@ def voter_set(state: ClusterState) -> str:
 
 
 def answers_for_quorum(context: RequestContext) -> bool:
-    """Return whether the receiving node answers requests about the quorum: its leader does, and brokers, which forward
-    these requests.
+    """Return whether the receiving node answers requests about the quorum. True for the active controller, and for
+    brokers, because they forward these requests.
     """
     return not context.at_controller or context.broker_id == context.state.controller_id
 

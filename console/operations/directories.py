@@ -39,7 +39,7 @@ def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: P
 
 
 class _Sorting:
-    """The state of planning: the moves that were proposed so far, and the bytes in the directories with them."""
+    """The state of planning: the moves proposed so far, and the bytes that the directories have after these moves."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -59,8 +59,8 @@ class _Sorting:
         return Proposal((), tuple(self._waiting), tuple(self._moves), tuple(dict.fromkeys(self._waits)))
 
     def _dirs(self, broker: int) -> Sequence[LogDir]:
-        """Return the directories of a broker. If they are unknown, return an empty sequence, and record that the goal
-        waits for the broker.
+        """Return the directories of a broker. If they are unknown, return an empty sequence, and record that the
+        goal waits for an answer of the broker.
         """
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
@@ -129,7 +129,8 @@ class _Sorting:
         return iter(found)
 
     def _into(self, broker: int, there: LogDir, replica: ReplicaSize, taking: Sequence[LogDir]) -> None:
-        """Propose the move of a replica into the best of the directories, or record the reason why it has to wait.
+        """Propose the move of a replica into one of the directories with enough free bytes: the first by `_rank`. If
+        the replica can't be moved now, record the reason.
 
         Args:
             there: the present directory of the replica.

@@ -43,7 +43,7 @@ class DirForecast(NamedTuple):
     bytes: tuple[int, int]
     """The bytes of the directory's replicas, before and after."""
     copied: int
-    """The bytes that the broker copies into this directory."""
+    """The bytes that the broker copies into this directory from its other ones."""
     free: int
     """The bytes that are free after all copies; -1 if unknown. The bytes of replicas that the broker deletes are not
     included, because it deletes them only afterwards.
@@ -76,7 +76,8 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
     meanwhile add to it, because the throttle limits their replication together with the copies.
 
     Args:
-        throttle: the bytes per second that each broker may copy, and may be read from it; None for no throttle.
+        throttle: the bytes per second that each broker may copy, and that may be read from each broker; None for no
+            throttle.
     """
     copied, read = traffic(proposal.moves, placement)
     seconds = None

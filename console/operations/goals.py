@@ -22,8 +22,8 @@ class Drain(Struct, frozen=True, tag="drain"):
 
 
 class Replace(Struct, frozen=True, tag="replace"):
-    """The goal that another broker has every replica that a broker has now, at the same position in the list of
-    replicas.
+    """The goal that the broker `by` has every replica that `broker` has now, each at the same position in its
+    partition's list of replicas.
     """
 
     broker: int
@@ -34,8 +34,8 @@ class Replace(Struct, frozen=True, tag="replace"):
 
 
 class Balance(Struct, frozen=True, tag="balance"):
-    """The goal that brokers that take new replicas have almost equal numbers of replicas: the numbers differ by at
-    most one, as far as racks allow it.
+    """The goal that all brokers that take new replicas have almost the same number of replicas: the numbers differ
+    by at most one, as far as racks allow it.
     """
 
     def __str__(self) -> str:

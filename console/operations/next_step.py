@@ -24,7 +24,8 @@ from console.plan.edits import CancelMove, Edit, ElectPreferred, MoveReplicaDir,
 from console.plan.kinds.moves import moves_in
 
 PARTITIONS_AT_ONCE = 100
-"""Maximum number of an operation's moves that run at the same time. Further moves start when at most half of them run.
+"""Maximum number of an operation's moves that run at the same time. Further moves start only when at most half of
+this number still run.
 """
 BYTES_PER_SECOND = 10_000_000
 """The speed of copies that is assumed for a deadline if there is no throttle."""
@@ -182,8 +183,8 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
 
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
     """Return the next action of a cancellation. First the running moves are cancelled; then the former order of
-    replicas is restored, and throttles are removed. A copy between directories is cancelled by a move of the replica to
-    its present directory (ReplicaManager.alterReplicaLogDirs).
+    replicas is restored, and throttles are removed. To cancel a copy between directories, the replica is moved to
+    the directory in which it is now (ReplicaManager.alterReplicaLogDirs).
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
@@ -206,8 +207,9 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers that may be copying between their directories for the operation, but whose directories could
-    not be read; empty if the operator lets the operation end without them.
+    """Return the brokers that may still be copying between their directories for the operation, but whose
+    directories could not be read. Empty if the operator lets the operation end without an answer of these brokers
+    (`gives_up`).
     """
     if operation.gives_up:
         return ()
@@ -220,8 +222,8 @@ def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
-    """Yield moves for partitions that have their former replicas in another order, which a cancelled move may leave.
-    Such a move copies nothing.
+    """Yield a move for each partition that has its former replicas, but in another order, which happens if its move
+    is cancelled. The yielded move restores the former order and copies nothing.
     """
     moving = moves_in(snapshot)
     for (topic, number), before in operation.originals().items():
@@ -237,7 +239,9 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    """Yield lines on the parts that are missing for a decision."""
+    """Yield a line for each part of `BLOCKING` that was not read, and for each failed read of such a part or of a
+    topic's configs.
+    """
     for part in sorted(BLOCKING - snapshot.read_at.keys()):
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
@@ -246,9 +250,11 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
-    """Yield lines on partitions below min.insync.replicas whose replicas could catch up if no copies competed with
-    them. Moves that repair such a partition are no reason to wait; copies between directories wait only for replicas on
-    their own broker.
+    """Yield a line for each partition for which new moves have to wait: it is below min.insync.replicas, and some of
+    its replicas could catch up if no copies competed with them.
+
+    A partition that moves, or that the proposal moves, is left out, because the move may repair it. A proposal that
+    only copies between directories waits only for replicas on the brokers that copy.
     """
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
@@ -304,8 +310,8 @@ def _waits(
 
 
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
-    """Return whether another tool's move of a partition prevents the goal. replicas: the partition's replicas, as
-    that move has them.
+    """Return whether another tool's move of a partition gets in the way of the goal, so that the operation has to
+    wait for its end. replicas: the replicas that the partition has after that move.
     """
     match operation.goal:
         case goals.Drain(brokers=brokers):

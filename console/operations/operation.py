@@ -57,7 +57,7 @@ class Step(Struct, frozen=True):
 
 
 class SentLetters(Struct, frozen=True):
-    """A transaction of a redrive that was committed. It is written to the journal afterwards, so that letters that come
+    """A committed transaction of a redrive. It is written to the journal after the commit, so that letters that come
     back can be recognized.
 
     Attributes:
@@ -141,7 +141,9 @@ class Operation(Struct, frozen=True):
     cancelling: bool = False
     """Whether an operator has cancelled the operation."""
     gives_up: bool = False
-    """Whether the operation may end although brokers that do not respond still have throttles that it has set."""
+    """Whether the operation may end although brokers that do not answer may still have throttles that it has set or,
+    after a cancellation, may still copy for it between their directories.
+    """
     ended: datetime | None = None
     """The time at which the operation ended, UTC; None if it has not ended."""
     sent: tuple[SentLetters, ...] = ()
@@ -234,8 +236,8 @@ def copied_bytes(
     places: Iterable[model_snapshot.TopicPartition],
     copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
-    """Return the bytes that were copied, and the bytes that are still to be copied, over the new replicas of moving
-    partitions and the running copies between directories. A replica of unknown size counts as not copied.
+    """Return the number of bytes copied, and the number still to be copied. Both are sums over the new replicas of
+    moving partitions and the running copies between directories. A replica of unknown size counts as not copied.
 
     Args:
         places: the moving partitions.

@@ -60,8 +60,8 @@ class Placement(Struct, frozen=True):
     """Broker -> its log directories; brokers whose directories could not be read are missing."""
 
     def rack(self, broker: int) -> str:
-        """Return the rack of a broker; for a broker without a rack, or an unknown one, a name that no other broker
-        has.
+        """Return the rack of a broker. For an unknown broker, or one without a rack, return a name that no other
+        broker has.
         """
         host = self.hosts.get(broker)
         return f"rack {host.rack}" if host is not None and host.rack is not None else f"broker {broker}"

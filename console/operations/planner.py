@@ -1,9 +1,9 @@
 """Plans the replicas of each partition for a goal: by racks, with the fewest bytes to copy. Pure.
 
 A replica that contradicts the goal is replaced at its position in the list; all others stay. A partition keeps its
-number of racks, unless the brokers that accept new replicas are in fewer racks. Among brokers that are equal in this,
-the planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas, then the
-fewest bytes.
+number of racks, unless the brokers that accept new replicas are in fewer racks. If several brokers keep the same number
+of racks, the planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas,
+then the fewest bytes.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ def _hold(each: Placed, after: Sequence[int]) -> str:
 
 
 class _Filling:
-    """The state of planning: the partitions that were planned so far, and the totals of the brokers with them."""
+    """The state of planning: the totals of each broker (replicas, preferred leaders, bytes), with the partitions
+    planned so far at their new places.
+    """
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement

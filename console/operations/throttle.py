@@ -114,7 +114,7 @@ class Owned(NamedTuple):
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
-        """Return the throttles that steps of an operation have set. steps: in their order."""
+        """Return the throttles that an operation has set. steps: the throttles of each step, the oldest first."""
         rates: dict[Rated, set[str]] = {}
         lists: dict[tuple[str, str], set[str]] = {}
         some = tuple(steps)
@@ -135,8 +135,8 @@ class Owned(NamedTuple):
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
     def has(self, throttle: StaleThrottle) -> bool:
-        """Return whether the operation has set all of a throttle that nothing uses any more: the value of a rate, or
-        every item of a list.
+        """Return whether a throttle that nothing uses any more comes from this operation alone: the operation has
+        set the rate's value, or every item of the list.
         """
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
@@ -159,7 +159,9 @@ class ThrottleChange(NamedTuple):
     included until a later snapshot shows that it is gone.
     """
     foreign: tuple[int, ...] = ()
-    """The brokers on which another client has set a rate. It also limits the operation's moves, and is not changed."""
+    """The brokers on which another client has set a rate. That rate also limits the operation's moves, and the edits
+    do not change it.
+    """
     unread: tuple[int, ...] = ()
     """The brokers that may have a rate of the operation, but whose configs can't be read, so that it can't be removed
     now.
@@ -184,8 +186,8 @@ def throttle_change(
             rate.
         owned: the throttles that the operation has set before: only these may be removed.
         rate: bytes per second; None for no throttle.
-        later: whether to remove unused throttles at another time. They do not slow down replicas in sync, and each
-            change takes space in the journal.
+        later: whether to leave unused throttles in place for a later call, because they do not slow down replicas in
+            sync, and each change takes space in the journal.
         gives_up: whether to ignore brokers whose configs can't be read; their throttles then stay.
     """
     rated, sides = _wanted(moves, dirs) if rate is not None else ([], ({}, {}))
@@ -228,7 +230,9 @@ class _RateEdits(NamedTuple):
 
     edits: list[SetConfig | UnsetConfig]
     held: list[Rated]
-    """The operation's rates that are set after the edits, or may still be."""
+    """The operation's rates on the broker: those that are set after the edits, and those that the edits remove,
+    because only a later snapshot shows that they are gone.
+    """
     foreign: bool
     """Whether another client has set a rate that the operation needs on the broker."""
 
@@ -240,7 +244,7 @@ def _rate_edits(
 
     Args:
         wanted: key -> bytes per second.
-        later: whether to remove the other rates at another time.
+        later: whether to leave the other rates in place for a later call.
     """
     resource = broker_resource(broker)
     edits: list[SetConfig | UnsetConfig] = []
@@ -270,7 +274,7 @@ def _list_edit(
     Args:
         wanted: the replicas that have to be in the list.
         owned: the replicas that the operation has put into the list before.
-        later: whether to remove replicas at another time.
+        later: whether to leave replicas that are not wanted in the list for a later call.
     """
     resource = topic_resource(topic)
     text = _own(snapshot, resource, key)

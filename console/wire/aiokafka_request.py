@@ -140,7 +140,7 @@ class AiokafkaRequest:
         return _Encoded(self._header)
 
     def encode(self) -> bytes:
-        """Return the encoded payload. aiokafka writes it at once."""
+        """Return the encoded payload, and set `sent`, because aiokafka writes the payload at once."""
         self.sent = True
         return self._body
 

@@ -31,8 +31,8 @@ class _Lists(NamedTuple):
     flags: tuple[str, ...] = ()
     """The names of the request's other fields that affect the result of each item."""
     all: bool = False
-    """Whether a request with null as its list requests all items. If so, an item's key has only its identity, not its
-    other fields.
+    """Whether a request with null as its list requests all items. If so, the key of an item's part has only the
+    item's identity, not the item's other fields.
     """
     inside: _Inside | None = None
     """The lists inside each item, such as partitions in topics; None if the items have no lists to split."""
@@ -205,7 +205,7 @@ def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[An
     """Return the encoded body of a response with these results.
 
     Args:
-        envelope: a decoded response, the source of all other fields.
+        envelope: a decoded response, from which all fields other than the results are copied.
         items: pairs of a result and the item that contains it, as in `Answered.parts`.
     """
     known = messages(key, version)

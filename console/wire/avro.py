@@ -26,7 +26,9 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MOST_VALUES = 250_000
 """Maximum number of values in a payload, nulls included."""
 DEEPEST = 60
-"""Maximum nesting depth of a payload. A schema may have four levels of JSON for each of its own."""
+"""Maximum nesting depth of a payload. The JSON of a schema may be nested four times as deep, because one level of
+types takes several levels of JSON.
+"""
 LARGEST_DECIMAL = 1_024
 """Maximum size in bytes of a decimal that is converted to digits; a larger one stays bytes."""
 _DIGITS = Context(prec=2_500)
@@ -99,9 +101,9 @@ def _documents(schema: SchemaText) -> list[Any]:
 
 
 def avro_encoder(schema: SchemaText) -> Callable[..., bytes]:
-    """Return a function that encodes JSON as payloads of a schema: the reverse of `avro_decoder`, with the same JSON. A
-    record must have all its fields, since no defaults are filled in. The function raises NotDecoded, as does this
-    one.
+    """Return a function that encodes JSON as payloads of a schema: the reverse of `avro_decoder`, with the same
+    JSON. A record must have all its fields, since no defaults are filled in. The function raises NotDecoded for
+    JSON that does not fit the schema. `avro_encoder` itself raises NotDecoded for an invalid schema.
     """
     return partial(_encoded, *_parsed(schema))
 
@@ -271,8 +273,9 @@ def _size(document: Any, depth: int = 0) -> int:
 
 
 def _readable(document: Any) -> Any:
-    """Return a schema with only the attributes that affect decoding: without defaults, and without what Java ignores or
-    does not check.
+    """Return a schema in the form that makes fastavro decode as Java does: without defaults; with `_DECIMAL` in
+    place of a valid logical type ``decimal``, and without an invalid one; with generated symbols in enumerations,
+    because Java does not check symbols (`_parsed` restores the symbols).
     """
     if isinstance(document, list):
         return [_readable(each) for each in document]
@@ -290,8 +293,8 @@ def _readable(document: Any) -> Any:
 
 
 def _is_decimal(schema: dict[str, Any]) -> bool:
-    """Return whether a schema's logical type ``decimal`` has a valid precision and scale. Writers ignore the logical
-    type otherwise.
+    """Return whether a schema's logical type ``decimal`` has a valid precision and scale. Otherwise writers ignore
+    the logical type, and the value is plain bytes.
     """
     precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", 0)
     if type(precision) is not int or type(scale) is not int or type(size) is not int:
@@ -301,8 +304,9 @@ def _is_decimal(schema: dict[str, Any]) -> bool:
 
 
 def _name_without_space(named: dict[str, Any], document: Any) -> None:
-    """Add aliases to `named` for the types that earlier documents define without a namespace: their names within each
-    namespace of this document. Java looks for a name in the enclosing namespace first, and then without a namespace.
+    """Add aliases to `named`: the name of each type without a namespace that this document uses, within each
+    namespace of the document. The aliases are needed because Java looks for a name in the enclosing namespace
+    first and then without a namespace, and fastavro does not.
     """
     spaces, used = set(), set()
     left = [document]

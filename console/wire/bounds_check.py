@@ -42,7 +42,9 @@ _LONGEST_LAYOUT = 256
 """Maximum size in bytes of an element whose layout is remembered. Longer elements seldom share a layout."""
 _LAYOUTS = 4
 _FRUITLESS = 32
-"""Number of elements of one array with unknown layouts after which the rest of the array is walked field by field."""
+"""Number of elements of an array that may have an unknown layout. After the next such element, the walk goes through
+the rest of the array field by field.
+"""
 
 
 class _FieldWalk(NamedTuple):
@@ -228,7 +230,7 @@ def _by_layout(one: Walk) -> Elements:
     """Return the walk of elements that contain no array of structures. one: the walk of a single element.
 
     An element whose determining bytes equal those of an earlier element would take the same path through the walk. Its
-    size is therefore known, and its counts need no check of their own: it is skipped only if the remaining bytes hold
+    size is therefore known. Its counts need no further check, because it is skipped only if the remaining bytes hold
     all of it.
     """
     known: tuple[_Layout, ...] = ()

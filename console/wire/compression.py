@@ -67,8 +67,8 @@ class Scratch:
         self.end = self.GAP
 
     def unpack(self, codec: int, data: Bytes, limit: int) -> None:
-        """Decompress a batch body into `data`, from the index `GAP` up to `end`, over the body before it. limit: the
-        maximum size of the decompressed body in bytes.
+        """Decompress a batch body into the buffer, from the index `GAP` up to `end`, in place of the previous body.
+        limit: the maximum size of the decompressed body in bytes.
 
         Raises:
             DamagedData: the body can't be decompressed.

@@ -2,8 +2,9 @@
 
 A broker describes thousands of topics with the same few encodings. An encoded config entry contains its own lengths, so
 no encoding is a proper prefix of another: bytes that begin with a known encoding have the known value. The decoder
-compares a resource's whole set of entries first, then single entries; kio decodes only new ones. Equal sets, entries
-and strings become one shared object, within a response and across responses.
+first compares the bytes of a resource's whole set of entries with known sets, then those of single entries with known
+entries; kio decodes only entries with unknown bytes. Equal sets, entries and strings become one shared object, within a
+response and across responses.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ minutes (connections.max.idle.ms).
 PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
 """Maximum size in bytes of a response before the login is complete: ApiVersions, or a SASL token
-(sasl.server.max.receive.size). A larger size means that the bytes are text or TLS and no length, or that an
-unauthenticated peer claims too much.
+(sasl.server.max.receive.size). A larger length is no length but the first bytes of a text or of TLS, or an
+unauthenticated peer wants kac to reserve too much memory.
 """
 MAX_FRAME = 100 * 1024 * 1024
 """Maximum size in bytes of a response. It equals the brokers' default limit of a request (socket.request.max.bytes),
@@ -57,7 +57,9 @@ PREFIX = struct.Struct(">i")
 _API_VERSIONS = api_key("api_versions")
 _SOFTWARE = {"client_software_name": "kac", "client_software_version": "1"}
 TELLS_NODES = 5
-"""The first version of ApiVersions whose request names the expected node; any other broker refuses it (KIP-1242)."""
+"""The first version of ApiVersions whose request names the expected node; a broker that is another node refuses the
+request (KIP-1242).
+"""
 
 log = logging.getLogger(__name__)
 
@@ -143,8 +145,8 @@ def too_long(error: BaseException | None) -> FrameTooLong | None:
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
     """aiokafka's connection with two additions. It refuses a frame with an impossible length as soon as the length
-    arrives. And it authenticates again on the open connection before the SASL session expires (KIP-368), at the next
-    request.
+    arrives. And it authenticates again on the open connection (KIP-368), at the first request after the renewal of
+    the SASL session is due, which is before the session expires.
 
     A broker closes the connection at a request after the session's end, and refuses other requests during the SASL
     exchange. So this class holds requests back until the exchange is complete; requests sent earlier are answered
@@ -290,8 +292,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._due = await log_in(super().send, self._versions, self._login, self.host, shaken)
 
     def _handle_frame(self, frame: bytes) -> None:
-        """Resolve the oldest pending request with a frame received before the connection is established: a request of
-        aiokafka's, or one of `log_in`.
+        """Complete the oldest pending request with a frame that arrived before the connection is established. The
+        request is one of aiokafka's or one of `log_in`.
         """
         if self._requests and isinstance(self._requests[0][1], AiokafkaRequest):
             self.take(memoryview(frame))
@@ -367,7 +369,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return [answer for answer in waiting if not answer.done()]
 
     def take(self, frame: memoryview) -> None:
-        """Resolve the oldest pending request with a response frame. If the frame has another correlation id or is
+        """Complete the oldest pending request with its response frame. If the frame has another correlation id or is
         malformed, close the connection.
         """
         try:
@@ -394,8 +396,10 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def stage(self) -> Stage:
-        """The current step of connecting, or the step that failed. The first pending request is ApiVersions, all others
-        belong to SASL, although SaslHandshake may be sent before the response to ApiVersions arrives.
+        """The current step of connecting, or the step that failed: OPENING before the first request; VERSIONS until
+        ApiVersions, the first request, is answered and another request has been sent; then SASL. SaslHandshake
+        may be sent before ApiVersions is answered. TLS counts as OPENING here; `connect` tests which of them
+        failed.
         """
         if self._correlation_id and not self._versions:
             return Stage.VERSIONS

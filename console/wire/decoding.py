@@ -22,8 +22,8 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MEMORY = 1 << 30
 """Maximum size in bytes of the process's address space."""
 _PROCESSOR_SECONDS = 10
-"""Maximum seconds of processor time for one request. The system kills the process after them, even if the parent
-process has ended and can't.
+"""Maximum seconds of processor time for one request. After them, the operating system kills the process, even if the
+parent process has ended and so can't kill it.
 """
 LARGEST_MADE = 16 << 20
 """Maximum size in bytes of the JSON decoded from one payload, and of a payload encoded from JSON."""
@@ -32,8 +32,8 @@ _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A request to load a schema under a number: the text of an Avro schema, or the compiled descriptors of a Protobuf
-    schema.
+    """A request to load a schema and keep it under a number, by which `Decode` names it. The schema is the text of
+    an Avro schema, or the compiled descriptors of a Protobuf schema.
     """
 
     number: int

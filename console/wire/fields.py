@@ -84,8 +84,8 @@ def _structures(entity: Any) -> dict[str, Any]:
 
 
 def filled(entity: type[E], /, **given: object) -> E:
-    """Make an instance of a message class with these values. Values whose field this version lacks are dropped; fields
-    without a value get that of `unused`.
+    """Make an instance of a message class with these values. Values whose field this version lacks are dropped;
+    fields without a value in `given` get the value that `unused` returns.
     """
     known: Any = entity
     return entity(**structured(known, {name: given.get(name, no) for name, no in _unused_fields(known).items()}))

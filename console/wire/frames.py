@@ -68,7 +68,8 @@ _PLAIN: Mapping[tuple[Any, bool], tuple[type, str]] = {
     ("error_code", False): (i16, "int16"),
     ("datetime_i64", False): (i64, "int64"),
 }
-"""(Kafka's type of a field, whether the field may be null) -> the Python type and Kafka's type to decode it by instead.
+"""(Kafka's type of a field, whether the field may be null) -> the Python type and Kafka's type that the subclass of
+`with_open_codes` declares in their place.
 """
 
 
@@ -130,8 +131,8 @@ def _encode(entity: Entity) -> bytes:
 
 
 def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
-    """Return whether the header of this request's response has tagged fields. It has if the request is flexible; only
-    ApiVersions never has, because any client must be able to read its response (KIP-511).
+    """Return whether the header of this request's response has tagged fields. True if the request is flexible, but
+    always False for ApiVersions, because any client must be able to read its response (KIP-511).
     """
     return request.__flexible__ and api != "api_versions"
 

@@ -34,8 +34,8 @@ class NoLibrary(Exception):
 
 
 class Keys(NamedTuple):
-    """The source of the Kerberos tickets. If all fields are None: the default principal in the default ticket cache
-    (KRB5CCNAME).
+    """The source of the Kerberos tickets. If all fields are None, the tickets are those of the default principal in
+    the default ticket cache (KRB5CCNAME).
     """
 
     principal: str | None = None
@@ -248,8 +248,9 @@ def _taken(buffer: _Buffer) -> bytes:
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raise KerberosFailed if the library returned an error. Its text is the mechanism's own, which may have names of
-    ticket caches, realms and principals. major, minor: the status codes of RFC 2744.
+    """Raise KerberosFailed if the library returned an error. The exception's text is the mechanism's own message,
+    which may contain the names of ticket caches, realms and principals. major, minor: the status codes of RFC
+    2744.
     """
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):

@@ -59,8 +59,8 @@ def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
 
 
 def protobuf_encoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
-    """Return a function that encodes JSON as the first message type of a schema: the reverse of `protobuf_decoder`,
-    with the same arguments and errors. Its payloads begin with the message's index.
+    """Return a function that encodes JSON as the first message type of a schema: the reverse of `protobuf_decoder`.
+    Arguments and errors are those of `protobuf_decoder`. The payloads begin with the index of the message type.
     """
     return partial(_encoded, _messages(descriptors, main))
 
@@ -370,8 +370,8 @@ def _text(key: Any) -> str:
 
 
 def _own_form(message: Message) -> Any:
-    """Return the JSON form of a timestamp or of another of Google's own types; the message's fields if the form can't
-    represent its value.
+    """Return the JSON form of a message of one of Google's own types, such as a timestamp. If the form can't
+    represent the message's value, return the message's fields.
     """
     from google.protobuf import json_format
 

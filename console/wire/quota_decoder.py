@@ -82,14 +82,14 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
 
 
 class _NotAName(Exception):
-    """Raised if the bytes that the regular expression matched as a name do not have the encoded length, because the
-    name contains a zero byte.
+    """Raised if the bytes that the regular expression matched as a name do not have the name's encoded length,
+    because the name contains a zero byte.
     """
 
 
 class _OtherKeys(Exception):
-    """Raised if the bytes that the regular expression matched as values have other quota keys than the known layouts,
-    after the same first key.
+    """Raised if bytes that the regular expression matched as values have a known first quota key, but further keys
+    that no known layout has.
     """
 
 

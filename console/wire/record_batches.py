@@ -66,8 +66,8 @@ class Batch(NamedTuple):
     """One batch of format v2, or one old message, whose records are still encoded."""
 
     base_offset: int
-    """The offset of the first record, as the header states it: the checksum does not cover this field. For a compressed
-    old message, the offset of its last record.
+    """The offset of the first record, as the header states it; it may be wrong, because the checksum does not cover
+    this field. For a compressed old message, the offset of its last record.
     """
     last_offset: int
     """The offset of the last record, as the header states it."""
@@ -241,8 +241,8 @@ def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int,
 
 
 def _plain_header(batch: Batch, size: int) -> bytes:
-    """Return the header of an uncompressed batch with the same records, as the decoder in C needs it. size: the size of
-    the decompressed records in bytes.
+    """Return a header with which the decoder in C reads the batch's decompressed records: that of an uncompressed
+    batch with the same records. size: the size of the decompressed records in bytes.
     """
     facts = batch.facts
     return HEADER.pack(
@@ -269,7 +269,7 @@ def _fast() -> Any:
 
 
 _FAST_FAULTS = (Exception,)
-"""The errors of the decoder in C after which this module's own decoder reads the bytes: all."""
+"""The errors of the decoder in C after which this module's own decoder continues: all errors."""
 
 
 def records(
@@ -285,8 +285,8 @@ def records(
 
     Args:
         limit: the maximum size of the batch's decompressed records in bytes.
-        is_over: function called at times while records before `start` are skipped; True ends the iteration with
-            OutOfTime.
+        is_over: function that is called after every 4,096 skipped records before `start`; if it returns True, the
+            iteration ends with OutOfTime.
 
     Raises:
         BatchDamage: the batch, or the rest of it, can't be decoded.

@@ -49,7 +49,8 @@ class Authenticator(Protocol):
         """Return whether to regard the credentials as expired although the broker reports no end of the session.
 
         Brokers accept an expired delegation token until they delete it, up to an hour later (Kafka 4.3). For such a
-        token they report a session of 0 ms, and close the connection at its first request (SaslServerAuthenticator).
+        token they report a session of 0 ms, and close the connection at the first request after the login
+        (SaslServerAuthenticator).
         """
 
 
@@ -212,8 +213,8 @@ MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 A million iterations take about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
 _SERVER_FIRST = re.compile(r"\Ar=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
-"""Matches the server's first message of SCRAM (RFC 5802), except one that begins with a mandatory extension (m=), since
-kac supports none.
+"""Matches the server's first message of SCRAM (RFC 5802). A message that begins with a mandatory extension (m=) does
+not match, since kac supports none of these extensions.
 """
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 

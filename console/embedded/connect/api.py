@@ -21,7 +21,7 @@ _PATCHES = (3, 8)
 _HEALTH = (3, 9)
 """The first release whose workers have a health check (KIP-1017)."""
 _CHANGED_LOGGERS = (4, 0)
-"""The first release whose response has only the loggers whose level was changed."""
+"""The first release in which the response to a change of a level names only the loggers whose level was changed."""
 REBALANCE_EXPECTED = "Request cannot be completed because a rebalance is expected"
 _STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
@@ -81,18 +81,24 @@ class _Call:
         return default if values is None else values[0].lower() == "true"
 
     def require_assignment(self) -> None:
-        """Raise Refused if a rebalance is in progress, during which workers can't answer this read."""
+        """Raise Refused if a rebalance is in progress: this read needs the workers' assignments, which are unknown
+        during a rebalance.
+        """
         if self.workers.rebalancing:
             # Workers answer with 409 only if they may forward the request.
             raise Refused(500, REBALANCE_EXPECTED)
 
     def require_owner(self) -> None:
-        """Raise Refused if a rebalance is in progress, during which no worker owns the connector or task."""
+        """Raise Refused if a rebalance is in progress: the request needs the worker that runs the connector or task,
+        and during a rebalance there is none.
+        """
         if self.workers.rebalancing:
             raise Refused(409, _STALE)
 
     def require_leader(self) -> None:
-        """Raise Refused if a rebalance is in progress, during which no worker leads the others, as all changes need."""
+        """Raise Refused if a rebalance is in progress: all changes need a leader of the workers, and during a
+        rebalance there is none.
+        """
         if self.workers.rebalancing:
             raise Refused(409, _NO_LEADER)
 

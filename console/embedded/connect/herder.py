@@ -134,8 +134,8 @@ class Herder:
         return state
 
     def resumed(self, state: ConnectState, workers: Mapping[int, Worker]) -> ConnectState:
-        """Return the state after all workers started again. workers: number -> worker; the connectors and tasks of
-        workers that are missing in it are assigned to others.
+        """Return the state after all workers started again. workers: number -> worker. If a worker of `state` is not
+        in `workers`, its connectors and tasks are assigned to other workers.
         """
         for number in state.workers:
             if number not in workers:

@@ -242,7 +242,7 @@ def _of_alias(release: ConnectRelease, config: Config, prefix: str, alias: str, 
 
 
 def _place(key: Key) -> tuple[bool, int, str]:
-    """Return the sort key of a key without a group, by which responses are ordered (ConfigDef.sortedConfigs)."""
+    """Return the sort key by which responses order config keys that have no group (ConfigDef.sortedConfigs)."""
     return not key.required, _IMPORTANCE.index(key.told["importance"]), key.name
 
 

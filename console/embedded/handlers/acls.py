@@ -206,8 +206,8 @@ async def describe_acls(request: Any, context: RequestContext) -> Any:
 
     Return the matching ACLs by pattern, or one error.
 
-    Needs DESCRIBE on the cluster. A filter with an unknown number matches no ACL. v4 is a proposal's
-    (`batched_describes`).
+    Needs DESCRIBE on the cluster. A filter with a number that Kafka does not define, such as for a resource type,
+    matches no ACL. v4 is a proposal's (`batched_describes`).
 
     Version notes:
     - v1: pattern types (KIP-290).

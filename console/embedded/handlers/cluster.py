@@ -116,7 +116,8 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 async def update_features(request: Any, context: RequestContext) -> Any:
     """UpdateFeatures (57), v0-2: changes the finalized levels of features (KIP-584, KIP-778; FeatureControlManager).
 
-    Apply all updates or none. Since 4.0 the response has an error once; before, it has the error for each feature.
+    Apply all updates or none. Since 4.0, the response has the first error as that of the whole request. Before, it has
+    an error for each refused feature, and 0 for the other features, although they are not changed either.
 
     Needs ALTER on the cluster.
 

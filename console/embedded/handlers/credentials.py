@@ -26,8 +26,8 @@ async def describe_user_scram_credentials(request: Any, context: RequestContext)
     Return the credentials of the users in the request; null or an empty list means all users. The response has neither
     salts nor keys.
 
-    Needs DESCRIBE on the cluster. Without that right, a request for all users gets no response, because brokers fail to
-    build it.
+    Needs DESCRIBE on the cluster. Without that right, a request with null users gets no response, because brokers fail
+    to build the response.
     """
     if not context.allowed("DESCRIBE"):
         if request.users is None:

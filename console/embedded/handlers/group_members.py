@@ -86,7 +86,8 @@ _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 async def join_group(request: Any, context: RequestContext) -> Any:
     """JoinGroup (11), v0-9: adds a member; the response follows when the generation is complete.
 
-    Add the member, wait for the generation, and return it; its leader also gets the members.
+    Add the member, wait until the generation is complete, and return the generation. The response to its leader also
+    has the members.
 
     Version notes:
     - v1: the rebalance timeout (KIP-62).

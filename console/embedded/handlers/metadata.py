@@ -75,7 +75,9 @@ async def metadata(request: Any, context: RequestContext) -> Any:
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
-    """Return the error response to a request with an invalid topic name or id; None if all are valid."""
+    """Return the error response to a request in which a topic has neither a name nor an id, or has an id in a
+    version without requests by id. Return None if there is no such topic.
+    """
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
@@ -235,8 +237,8 @@ _NO_NAME = UUID(int=0)
 def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
     """Yield each topic as an encoded element of the response's array.
 
-    The bytes after the topic's name and id are encoded once for topics with equal partitions: 100,000 topics have few
-    different ones.
+    The bytes after the topic's name and id are encoded only once for all topics with equal partitions, because even
+    100,000 topics have few different partitions.
 
     Args:
         version: the version of Metadata.

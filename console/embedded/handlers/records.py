@@ -247,8 +247,8 @@ def append(
 def _outside(
     context: RequestContext, held: partitions.LedPartition, batch: record_batch.Batch, transactional_id: str | None
 ) -> int:
-    """Return the error code for a transactional batch whose producer has no transaction with this partition; otherwise
-    0.
+    """Return the error code for a transactional batch whose producer has no transaction with this partition;
+    otherwise 0. From `_ADDS_FROM` on, first add the partition to the producer's transaction.
     """
     if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
         return int(ErrorCode.transactional_id_authorization_failed)
@@ -303,8 +303,8 @@ def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
-"""The errors, for topics that are unknown or not permitted, with which brokers return an empty array of records, not
-null.
+"""Errors of partitions for which the response has an empty array of records instead of null: those of topics that
+are unknown or not permitted.
 """
 _BEGINS, _SESSIONLESS = 0, -1
 
@@ -495,7 +495,7 @@ ANY_REPLICA = -2
 READ_COMMITTED = 1
 """The isolation level with which the end of a log is its last stable offset."""
 _NEVER = 1000
-"""A version higher than that of any request."""
+"""A number above all versions: stands for the first version with a special timestamp that no version has."""
 _NO_TIME = _NO_EPOCH = -1
 
 

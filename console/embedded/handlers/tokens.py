@@ -23,7 +23,9 @@ def _refused(context: RequestContext) -> int:
 
 
 def _kept(context: RequestContext) -> dict[str, Token]:
-    """Return id -> delegation token. An expired token is deleted only by the next periodic check."""
+    """Return id -> delegation token. First delete the tokens that expired more than `CHECK_MS` ago; a token that
+    expired later is still returned, as brokers delete expired tokens only at a periodic check.
+    """
     tokens = context.state.tokens
     checked = now_ms(context) - CHECK_MS
     for token in [each for each in tokens.values() if each.has_ended(checked)]:

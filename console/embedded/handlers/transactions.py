@@ -1,4 +1,6 @@
-"""Transactions: requests of producers, markers, and descriptions of both."""
+"""Handlers for transactions: the requests of producers, the markers that end transactions in partitions, and the
+descriptions of producers and transactions.
+"""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: Reques
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
-    """Return a config as a response element. Its is_default means, for a broker's key, that it is set in no layer, and
-    for a topic's key, that it has no override.
+    """Return a config as a response element. The element's is_default is true for a broker's key that is set in no
+    layer, and for a topic's key that the topic does not override.
     """
     return wire.Config(
         config_name=entry.name,
@@ -134,8 +134,8 @@ _MISSING = "There is no such topic."
 
 
 async def alter_configs(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
-    """Answer AlterConfigs: check the configs of each resource, and, unless the request only validates, replace the
-    overrides of each resource with valid configs; the others stay unchanged.
+    """Answer AlterConfigs: check the configs of each resource. Unless the request only validates, replace the
+    overrides of each resource whose configs are all valid; other resources stay unchanged.
     """
     twice = repeated_keys(request.resources, _key)
     allowed = context.allowed(WRITE_CONFIGS)

@@ -45,8 +45,9 @@ def _part(resource: kip248_quotas.QuotaConfigResource) -> tuple[str, str | None]
 
 
 def entity_names(resource: kip248_quotas.QuotaConfigResource, entities: Iterable[quota.QuotaEntity]) -> tuple[str, ...]:
-    """Return the names of all entities of the resource's type; if the resource is a user with a name, those of its
-    clients. Empty for a client with a name, which has no children.
+    """Return the names that a request for this resource lists. If the resource has no name: the names of all entities
+    of its type. If it is a user with a name: the names of the user's clients. Empty for a client with a name, which
+    has no children.
 
     A user is listed, too, if only its clients have quotas. Raises ValueError for a type without quotas.
     """

@@ -203,8 +203,8 @@ _PERMISSIONS = frozenset(wire.PermissionType)
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
     """Answer AlterAcls: delete ACLs first, then add ACLs; return a result for each action.
 
-    If the request repeats a resource, its actions have one result with errors, and are not applied. Deleting a missing
-    ACL and adding an existing one succeed.
+    If the request repeats a resource, no action on that resource is applied, and the response has one result for the
+    resource, with an error for each action. Deleting a missing ACL and adding an existing one succeed.
     """
     refusal = _alter_refusal(context)
     twice = repeated_keys(request.requests, lambda item: _key(item.resource))

@@ -1,6 +1,6 @@
 """The scenario `quiet` with groups of all types: members that have not reached their target assignment, tasks of a
-streams group, a share group, and a group whose offset in one partition does not advance, at a record of another
-form.
+streams group, a share group, and a group that is stuck in one partition, at a record that is not in the format of
+the others.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """Write to two partitions that a group reads, until cancelled. The group keeps up in one, and is stuck in the
-    other.
+    """Write to two partitions that a group reads, until cancelled. The group keeps up in the first partition, and is
+    stuck in the second.
     """
     await asyncio.gather(
         produce_load(cluster, "shipping", SHIPMENTS, 0),

@@ -88,7 +88,7 @@ def seed(cluster: Cluster) -> None:
 
 
 IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
-"""The topics to which nothing is written, as most clusters have some."""
+"""Topics to which nothing is written, since most clusters have some of these."""
 BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
 
 

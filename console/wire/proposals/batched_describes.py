@@ -29,8 +29,8 @@ class DescribeAclsFilter(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(FlexibleRequest, key=DESCRIBE_ACLS, version=4):
-    """A request for the ACLs that match any of the filters. v4 keeps the fields of v3 but ignores them; `filters`
-    follows.
+    """A request for the ACLs that match any of the filters. v4 keeps the fields of v3, which the broker ignores,
+    before the new field `filters`.
     """
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)

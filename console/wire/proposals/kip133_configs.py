@@ -82,7 +82,7 @@ class AlteredResource(Resource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
-    """A request to set configs. It may have each resource once."""
+    """A request to set configs. It may have each resource only once."""
 
     resources: tuple[AlteredResource, ...]
     validate_only: bool = field(metadata={"kafka_type": "bool"})

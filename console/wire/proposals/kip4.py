@@ -1,6 +1,6 @@
 """CreateTopics, DeleteTopics, ListAcls and AlterAcls v0 in the formats that KIP-4 proposed.
 
-The proposal gives a number to one value of its enumerations only: -1 for all resources. The other resource types, the
+In its enumerations, the proposal numbers only one value: -1 for all resources. The other resource types, the
 permissions and the operations here have KIP-140's numbers; the action of deletion has a lower number than that of
 addition.
 """
@@ -185,7 +185,7 @@ class ResourceActions(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterAclsRequest(Request, key=ALTER_ACLS):
-    """A request to add and delete ACLs. It may have each resource once."""
+    """A request to add and delete ACLs. It may have each resource only once."""
 
     requests: tuple[ResourceActions, ...]
 
