@@ -23,7 +23,7 @@ TOPICS = 4_000
 QUOTAS = 20_000
 AT_ONCE = 1_000
 OVERRIDDEN = 50
-"""One of this many topics overrides some configs, so that not all topics have equal configs."""
+"""One topic in this many overrides some configs, so that not all topics have equal configs."""
 
 JVM = ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC")
 

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 SEED = 1
 LINEAR = 1.15
-"""Maximum factor by which the time may grow more than the size of the input."""
+"""Each input is four times the one before: maximum ratio of its time to four times the time of the one before."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
 """The time between two records: more than the clocks may differ, so that each request can only belong to its own
 record.
 """
 _ASKED = 10
-"""One of this many records has a request in the request log."""
+"""One in this many records of configs and quotas has a request in the request log."""
 
 
 @dataclass

@@ -2,7 +2,7 @@
 entities.
 
 ``python -m benchmarks.lint [--kac PATH] [--rounds 3]``: the cluster is a separate process, so its CPU time is not
-included. Prints wall seconds, CPU seconds of the client only, and at last whether all rounds had the same findings.
+included. Prints wall seconds, CPU seconds of the client only, and finally whether all rounds had the same findings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Measures the cost of a command: CPU time and memory of its process and of all processes below it.
 
 Spark's Java and Python workers are below the command, and some of them end after their parents, so that a parent's own
-sums leave them out. Therefore /proc is read repeatedly while the command runs. The CPU time of a process between the
-last reading and its end comes from the times of ended children that the command's parent gets.
+sums leave them out. Therefore /proc is read repeatedly while the command runs. The readings lack the CPU time that a
+process uses between the last reading and its end. So the CPU time of the command and its ended children, which the
+kernel reports at the command's end, counts if it is larger.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ JAVA = "java"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CHECK_SECONDS = 0.1
 _CHECKS_TO_MEMORY = 5
-"""Memory is read at one of this many readings of /proc only, because the kernel needs some time to compute a process'
+"""Memory is read only once in this many readings of /proc, because the kernel needs some time to compute a process'
 shared memory.
 """
 

@@ -94,7 +94,9 @@ class Taken(NamedTuple):
 
 
 def taken(command: str) -> Taken:
-    """Run a shell pipeline that prints a number of lines. Return its cost. Raises RuntimeError if it fails."""
+    """Run a shell pipeline whose only output is a count of lines. Return its cost and that count. Raises
+    RuntimeError if it fails.
+    """
     began = time.perf_counter()
     with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None

@@ -90,10 +90,10 @@ class Shape:
     """A form of request log.
 
     request: makes a random request. pairs: the number of pairs of user and client; None if no client occurs twice.
-    client: format of a client's name, from the pair's number. per_second: number of lines. layout: returns, for a time
-    and a request's JSON, the text before the JSON, with the time, and the rest of the line. form: the layout's name for
-    the programs of benchmarks/peers. fewer: divide the number of lines by it, so that a log of long lines has about as
-    many bytes as one of usual lines.
+    client: format of a client's name, from the pair's number. per_second: the number of lines for each second of the
+    log's time. layout: returns, for a time and a request's JSON, the text before the JSON, with the time, and the rest
+    of the line. form: the layout's name for the programs of benchmarks/peers. fewer: the number by which numbers of
+    lines are divided, so that a log of long lines has about as many bytes as one of usual lines.
     """
 
     request: Callable[[random.Random], Logged] = _usual

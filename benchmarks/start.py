@@ -6,7 +6,7 @@ is an installed `kac` in an environment with only the run-time dependencies; the
 benchmarks/peers/kadm, built, which ends after its first metadata. The same run measures the lower bounds: its Python
 alone, and Python with only Textual. Each figure has wall time and CPU time of the process, which a loaded machine
 changes less. A figure with a limit is also scaled to a machine where Textual's import takes 0.17 s, for which the
-limits are set. At last the modules and classes of each start are counted, in this checkout.
+limits are set. Finally, the modules and classes of each start are counted, in this checkout.
 """
 
 from __future__ import annotations

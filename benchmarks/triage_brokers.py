@@ -4,10 +4,10 @@ the screen meanwhile.
 ``python -m benchmarks.triage_brokers [--seconds 120] [--partitions 40000] [--groups 10000]``: takes some minutes to
 fill the brokers, and needs Java 17 and about 6 GiB. Each group has committed in four partitions; a producer writes to
 half a percent of the partitions every 2 s. The brokers' own metrics of requests (kafka.network:type=RequestMetrics) are
-read before and after so many seconds without triage, and with `kac triage --watch`. The difference between the two is
-the time of request handlers that triage takes (LocalTimeMs); a broker has num.io.threads, 8, seconds of it each second.
-Then the console opens on Now and keys are pressed while it polls; at last the producer ends, and the bytes that the
-console writes from then on are counted.
+read before and after the given seconds, first without triage, then with `kac triage --watch`. The difference between
+the two is the time of request handlers that triage takes (LocalTimeMs); a broker has num.io.threads, 8, seconds of it
+each second. Then the console opens on Now and keys are pressed while it polls. Finally the producer ends, and the bytes
+that the console writes from then on are counted.
 """
 
 from __future__ import annotations

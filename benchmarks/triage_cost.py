@@ -4,7 +4,7 @@ diagnosis.
 ``python -m benchmarks.triage_cost [--rounds 10]``: for a healthy cluster; a cluster with one of six brokers down; and a
 cluster on which all groups lag and each poll reads as many of them as triage does, also right after changes by other
 clients, and with a quota for all readers. No requests are sent to brokers. All polls of a case do the same work, so the
-least time counts: other processes on the machine only add to it. Fails above 100 ms of CPU time for a verdict. At last,
+least time counts: other processes on the machine only add to it. Fails above 100 ms of CPU time for a verdict. Finally,
 without a limit, all groups are read at once, which no poll does.
 """
 

@@ -71,8 +71,8 @@ class Night(Struct, frozen=True, kw_only=True):
     wrong: tuple[str, ...] = ()
     """Patterns of proposed statements that would make the situation worse, or lose data."""
     unknowable: bool = False
-    """Whether no API of the brokers shows the cause. Then a row counts as naming the cause if it says so, and says
-    where to look; `cause` has the words of such a row.
+    """Whether no API of the brokers shows the cause. Then a row counts as naming the cause if it says that the cause
+    is not visible, and where to look for it; `cause` has the words of such a row.
     """
     fine: tuple[str, ...] = ()
     """Patterns of rows that are allowed for the twin, because they are true and useful (give the reason in a

@@ -16,7 +16,7 @@ possible. 0: another row was likely or certain.
 **First row.** Seconds from the end of `Begin` to the first poll with a row above info that fits `cause` or `symptom`; 0
 if it stood before. It is None if no such row came.
 
-A text that fits may have stood with other numbers before: rows are compared by their last text.
+A row is judged by its text in the last poll that had it. In earlier polls, the numbers in the text may have differed.
 """
 
 from __future__ import annotations

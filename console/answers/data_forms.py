@@ -37,9 +37,9 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell: on one line, with invisible characters escaped. If a spreadsheet would evaluate the
-    text as a formula, the cell begins with an apostrophe: texts that begin with ``= + - @``, their full-width
-    forms, a tab or a line end. Numbers get no apostrophe.
+    """Return a text as a cell: on one line, with invisible characters escaped. A text that a spreadsheet would
+    evaluate as a formula gets an apostrophe in front: one that begins with ``= + - @``, their full-width forms, a
+    tab or a line end. Numbers get no apostrophe.
     """
     guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
     return guard + clean(text)

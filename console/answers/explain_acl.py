@@ -18,22 +18,23 @@ from console.present.names import plural
 from console.present.text import clean
 
 SHOWN = 5
-"""Maximum number of ACLs of one kind that a line names; the others are counted."""
+"""Maximum number of ACLs of one kind that a line names; of further ones it gives the number."""
 
 
 class AclExplained(NamedTuple):
-    """The effects of an ACL together with the other ACLs."""
+    """The effects of an ACL (the explained ACL) together with the other ACLs."""
 
     acl: Acl
     overridden: tuple[Acl, ...]
-    """For an ALLOW, the DENY ACLs that override it completely; for a DENY, the ALLOW ACLs that it overrides completely.
+    """If the explained ACL is an ALLOW: the DENY ACLs that override it completely. If it is a DENY: the ALLOW ACLs
+    that it overrides completely.
     """
     in_part: tuple[Acl, ...]
-    """The ACLs that override it, or that it overrides, for a part of the requests only."""
+    """The ACLs that override the explained ACL, or that it overrides, but only for a part of the requests."""
     same: tuple[Acl, ...]
-    """Other ACLs with the same permission that include its effect."""
+    """Other ACLs with the same permission whose effect includes that of the explained ACL."""
     gone: tuple[str, ...]
-    """Lines on the effects of removing the ACL."""
+    """Lines on the effects of removing the explained ACL."""
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
@@ -121,7 +122,9 @@ def _near(acl: Acl, index: authorizer.AclIndex) -> Iterator[Acl]:
 
 
 def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
-    """Return whether a request exists that both ACLs match; their resources and principals are known to overlap."""
+    """Return whether a request exists that both ACLs match; their resources and principals are known to overlap.
+    ranges: whether brokers accept address ranges as hosts of ACLs.
+    """
     hosts = authorizer.host_within(acl.host, other.host, ranges=ranges) or authorizer.host_within(
         other.host, acl.host, ranges=ranges
     )

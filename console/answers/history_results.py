@@ -31,11 +31,11 @@ from console.present.text import clean
 # The lines that a start prints: changes that were interrupted, due reverts, and times that contradict the clock.
 
 CLOCK_SLACK = timedelta(seconds=5)
-"""Maximum time by which a change may be ahead of this host's clock without a warning: corrections of a clock are that
-large.
+"""Maximum time by which a change may be ahead of this host's clock without a warning, because corrections of a clock
+may be that large.
 """
 LISTED = 40
-"""Maximum number of edits in one state that kac lists, when it starts, for an interrupted change."""
+"""When kac starts, it lists the edits of an interrupted change: at most this many of them in each state."""
 
 
 def local(at: datetime) -> str:

@@ -171,8 +171,8 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
 
 
 def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.CauseRow | None:
-    """Return the row of the pane *Now* that counts the findings that are not among the causes there; None if there are
-    none.
+    """Return the row of the pane *Now* with the number of findings, without those that the pane shows as causes; None
+    if no findings are left.
 
     Args:
         muted: cause id -> the end of its mute.

@@ -38,7 +38,9 @@ def _notes(some: Sequence[Operation], holder: Origin | None) -> Iterator[str]:
 def running_moves_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return all running reassignments. operations: the open operations in this host's journal."""
+    """Return all running reassignments. operations: the open operations in this host's journal, to which moves may
+    belong.
+    """
     rows = moves.running_rows(snapshot, operations)
     return table_of("moves", moves.MOVES, rows, "moving now", "no partition moves", problems)
 
@@ -46,8 +48,8 @@ def running_moves_table(
 def dir_copies_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return the replicas that brokers copy from one log directory to another. operations: the open operations in this
-    host's journal.
+    """Return the replicas that brokers copy from one log directory to another. operations: the open operations in
+    this host's journal, to which copies may belong.
     """
     title = "copied between directories of a broker"
     empty = "no replica is copied between directories of a broker"

@@ -45,7 +45,7 @@ def plan_table(
     """Return the staged edits as a table: old → new value, the source of each, and the outcome of the last check.
 
     Args:
-        deletions: what edits of the retention delete (console.session.plan_facts); None if it was not read.
+        deletions: slot -> the data that an edit deletes (console.session.retention_reading); None if this was not read.
         facts: facts for the warnings (console.session.plan_facts); None if they were not read.
     """
     gone = deletions or {}
@@ -81,7 +81,7 @@ def effect_lines(effects: Mapping[Slot, tuple[str, ...]]) -> list[str]:
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
-    """Return a line for each edit of a retention, on what it deletes."""
+    """Return a line for each edit that deletes records, on how much it deletes."""
     return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
@@ -102,7 +102,7 @@ class PlanRow(NamedTuple):
     outcome: Outcome | None
     """The outcome of the last check or apply for the line's edit; None if there is none."""
     deletion: Deletion | None
-    """What the edit deletes; None if it was not read."""
+    """The data that the edit deletes; None if this was not read, or the edit deletes none."""
 
 
 def _entity(row: PlanRow) -> str:

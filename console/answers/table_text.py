@@ -32,7 +32,7 @@ class Column(NamedTuple):
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Return the lines of a table, the titles first, without trailing blanks.
 
-    A column without a title contains single letters as marks; it is left out if no row has one.
+    A column without a title contains marks, of a single letter each; the column is left out if no row has a mark.
 
     Args:
         rows: texts without control characters.

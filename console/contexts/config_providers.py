@@ -27,7 +27,7 @@ _NAME = re.compile(r"[\w.-]{1,40}")
 
 
 class Reference(NamedTuple):
-    """A reference ``${provider:target}`` in a text, from the index `start` up to `end`."""
+    """A reference ``${provider:target}`` in a text, from the index `start` to before the index `end`."""
 
     start: int
     end: int

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variable that replaces ``-b``, as `CONTEXT` replaces ``--context``. kac reads both variables only
-if no flag names a cluster.
+"""The environment variable with the addresses that ``-b`` would give; `CONTEXT` is the one with the name that
+``--context`` would give. kac reads both variables only if no flag names a cluster.
 """
 
 

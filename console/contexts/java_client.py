@@ -313,8 +313,8 @@ def _aws(options: Values, mechanism: str) -> admin_settings.SaslSettings:
 
 
 def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings:
-    """Return the settings for a bearer token: from a command, a token endpoint (KIP-768, KIP-1139, KIP-1258), or a
-    file, or an unsecured token.
+    """Return the settings for a bearer token: one from a command, a token endpoint (KIP-768, KIP-1139, KIP-1258) or
+    a file; or an unsecured token.
     """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:

@@ -76,8 +76,8 @@ def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
 
 
 def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
-    """Return a connector with its Connect cluster. If the file names no Connect cluster, it is the only one of the
-    context; None if the context names several or none.
+    """Return a connector with its Connect cluster. If the file names no Connect cluster, return the connector in the
+    only Connect cluster of the context; None if the context names several or none.
     """
     cluster, name = connect.split_name(named.name)
     if cluster:

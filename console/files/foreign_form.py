@@ -1,7 +1,8 @@
 """What the readers of other tools' files share: the record of a form, and the conversion of its values to Kafka's.
 
-A form is recognized by its content. kac does not change properties of a cluster that the form can't express. A note
-names properties that no cluster has; everything else that kac does not know is a problem with its line.
+A form is recognized by its content. kac does not change properties of a cluster that the form can't express. If a file
+has a property that clusters do not have, kac ignores it with a note; everything else that kac does not know is a
+problem with its line.
 """
 
 from __future__ import annotations

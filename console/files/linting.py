@@ -36,8 +36,8 @@ class Wished(NamedTuple):
     staging: Staging
     """The result of staging the files, with the parts that can't be staged, which are not in `after`."""
     counts: Callable[[Rule, Found], bool]
-    """A function from a rule and a finding to whether the finding is on an entity that the files list, or would not
-    exist without the files.
+    """A function from a rule and a finding to whether the finding is selected: the files list its entity or its key,
+    or, in a lint of a real cluster, the finding would not exist without the files.
     """
     unjudged: tuple[str, ...]
     """The parts of the files that no rule checks, one line each."""

@@ -267,8 +267,8 @@ def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot,
 ConfigEdits = Callable[
     [ConfigResource, Mapping[str, str], Snapshot, AbstractSet[Target]], Iterable[plan_edits.Edit | Obstacle]
 ]
-"""A function that yields the edits and obstacles of a resource's configs. Unlisted values of the resources in the
-last argument are not removed.
+"""Function of (resource, key -> wanted value, snapshot, targets whose unlisted values stay) that yields the edits
+and obstacles of the resource's configs.
 """
 
 

@@ -30,7 +30,7 @@ from console.present import names
 PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT, Part.SCHEMAS})
 """The parts of a snapshot that have to be read for its conversion to a wanted state."""
 MOST_LINES = 20
-"""Maximum number of entities with configs of running moves that are listed."""
+"""Maximum number of lines that name entities with configs of running moves; a further line counts the others."""
 KINDS = ("topics", "configs", "quotas", "acls", "connectors", "schemas")
 """The kinds of entities in a wanted state."""
 
@@ -42,7 +42,7 @@ class Hidden(Enum):
 
 
 HIDDEN: Final = Hidden.HIDDEN
-"""In place of the value of an override: the value is secret, and only the fact that it is set is known."""
+"""Stands in place of the value of an override that is secret: only the fact that it is set is known."""
 
 Value = str | Hidden
 

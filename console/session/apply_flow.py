@@ -1,5 +1,5 @@
-"""Apply a plan to a cluster, for every front end: show open changes of earlier runs, the plan's effects and its named
-warnings; ask for confirmation; send; handle conflicts and signals; report.
+"""Apply a plan to a cluster, for every front end: show the changes that earlier runs left open, the plan's effects and
+its named warnings; ask for confirmation; send; handle conflicts and signals; report.
 
 A front end asks the operator and shows reports (`FrontEnd`), and chooses which questions are asked (`Asks`). If a
 question needs an operator and there is none, the flow refuses, and names the flag that answers the question beforehand.
@@ -190,8 +190,8 @@ class Unattended(Struct):
 
 class NotApplied(Exception):
     """An attempt to apply sent nothing, because no operator could be asked or the answer was no. Earlier attempts of
-    the same apply may have sent requests. hint: the next step for the operator, with the flag's name; ``""`` without
-    one.
+    the same apply may have sent requests. hint: the next step for the operator, with the flag's name; ``""`` if
+    there is none.
     """
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
@@ -212,7 +212,7 @@ async def apply_flow(
         options: the warnings accepted beforehand, and whether to overwrite other clients' changes.
         asks: the questions to ask.
         flags: the names of the front end's flags, for hints.
-        seen: the plan that the operator was shown before; None for the session's present plan.
+        seen: the plan that the operator was shown, which the session must still have; None for its present plan.
 
     Returns:
         The reports of all attempts, in order. The front end has shown them already.
@@ -274,8 +274,8 @@ def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags)
 
 
 def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> None:
-    """Show the lines about open former changes. Show a warning too if kac can't detect other clients' changes of this
-    cluster.
+    """Show the lines about changes of earlier runs that are still open. Also show a warning if the server gives no
+    cluster id, by which kac would notice another cluster.
     """
     for line in former:
         front.tell(line)
@@ -369,8 +369,8 @@ def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Fl
 
 
 def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
-    """Show the run's warnings and return the run with them accepted, if `asks` excludes questions about warnings.
-    Otherwise return the run unchanged. Warnings that require typing are never accepted here.
+    """Return the run unchanged, unless `asks` excludes questions about warnings: then show the run's warnings, and
+    return the run in which they are accepted. Warnings that require typing are neither shown nor accepted here.
     """
     if asks.risks or not run.risks:
         return run
@@ -382,7 +382,8 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
 
 def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
     """Return the question about warnings that arose during the check, from a newer snapshot than the flow's first one.
-    If `asks` excludes questions about warnings, show them, and return a question that needs no answer.
+    If `asks` excludes questions about warnings and no warning requires typing, show the warnings, and return a
+    question that needs no answer.
 
     Raises:
         NotApplied: the question needs an operator, and there is none.
@@ -412,7 +413,8 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
 
 def _refuse_changed(plan: Plan, asked: Plan, reports: Iterable[ApplyReport]) -> None:
     """Raise NotApplied if the plan no longer has exactly the edits that the operator confirmed, because edits were
-    staged while the question was open. reports: the reports of earlier attempts.
+    staged while the question was open. reports: the reports of earlier attempts; the message says so if one of
+    them sent requests.
     """
     if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
         raise NotApplied("not applied", CHANGED_SINCE if any(each.sent for each in reports) else CHANGED)
@@ -435,7 +437,7 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
     """Return a text that says which request is waited for before the apply ends; ``""`` if no request is in flight.
-    again: the action that ends the waiting.
+    again: words for the action that ends the waiting.
     """
     return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
 
@@ -462,8 +464,8 @@ class Ended(SystemExit):
 
 
 class _Signals:
-    """The handler of signals during an apply. The first signal sends nothing more, but waits for the request in flight;
-    the second one ends the waiting.
+    """The handler of signals during an apply. After the first signal nothing more is sent, but the request in flight
+    is waited for; the second signal ends the waiting.
     """
 
     def __init__(self, work: Work, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:

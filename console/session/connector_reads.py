@@ -17,8 +17,8 @@ from console.present.mirrors import checkpoint_rows, sync_rows
 from console.session.snapshot_reader import Client, Learned, read_log_ranges
 
 FEW_GROUPS = 100
-"""Number of groups up to which all groups are described to find the readers of a topic. If there are more, only the
-groups of sink connectors are described.
+"""If the cluster has at most this many groups, all are described to find the readers of a topic; otherwise only the
+groups of sink connectors.
 """
 
 

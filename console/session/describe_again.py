@@ -143,8 +143,9 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.To
 
 
 async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Learned:
-    """Read the present topics of edits that need a topic but do not change it. A topic that the brokers can't describe
-    is removed from the snapshot: whether it exists is decided by the read of its configs, from another broker.
+    """Read the present topics of edits that need a topic but do not change it. A topic that the brokers can't
+    describe is removed from the snapshot. Whether such a topic exists is decided by the read of its configs,
+    which another broker answers.
     """
     from console.admin.topics import describe_topics
 

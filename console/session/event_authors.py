@@ -22,8 +22,8 @@ from console.triage.facts import Author
 SLACK = timedelta(seconds=5)
 """The time after a change was sent during which brokers may still return the former value."""
 LONGEST = timedelta(minutes=10)
-"""The time before `at` within which a change counts as the author, if the time of the last read of the former value is
-unknown.
+"""If the time of the last read of the former value is unknown, a change counts as the author of a difference only if
+it was sent at most this long, plus `SLACK`, before the difference was read.
 """
 RESTARTS_FOR = timedelta(hours=1)
 """The time before the present in which restarts of connectors are searched for."""

@@ -58,7 +58,9 @@ class EventFeed:
         self.problem = "" if session.context.journal else "this context keeps no journal"
 
     async def run(self) -> None:
-        """Compare the session's snapshots until cancelled."""
+        """Compare each new snapshot of the session with the one before, add the events found to `record` and pass
+        them to `tell`, until cancelled.
+        """
         unsubscribe = self._session.subscribe(self._hear)
         try:
             while True:

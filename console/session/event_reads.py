@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Maximum seconds without a read of a part after one. A read may be long because the network is slow or this host is
-busy, which costs the brokers nothing.
+"""Maximum pause after a read of a part, in seconds. A pause is a multiple of the read's duration, to spare the
+brokers; it is limited because a read may also be long without any cost for them, as on a slow network or a busy
+host.
 """
 CHUNK = 1_000
 """Maximum number of resources whose configs are read at once. Together with LONGEST_REST, the configs of 5,000 topics
 take less than a minute.
 """
 AT_A_TIME = 2_000
-"""Number of resources after which a loop yields to the event loop, so that key presses and responses are handled. A
-loop over 100,000 takes 0.3 s.
+"""Number of resources after which a loop yields to the event loop, so that key presses and responses are handled: a
+loop over 100,000 resources takes 0.3 s.
 """
 FEW = 100
 """Number of resources up to which their configs are read every few seconds; the response has some hundred kilobytes."""

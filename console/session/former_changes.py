@@ -1,5 +1,5 @@
-"""Open former changes: changes of earlier runs whose outcome is unknown, which kac looks for in the cluster, and edits
-that were applied for a limited time and must be reverted.
+"""The changes that earlier runs left open: changes whose outcome is unknown, which kac looks for in the cluster, and
+edits that were applied for a limited time and must be reverted.
 """
 
 from __future__ import annotations

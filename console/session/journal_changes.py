@@ -181,8 +181,8 @@ _LASTING = ConfigEdit | QuotaEdit | AclEdit
 
 class MadeBefore:
     """A search for earlier changes that made the same edits as a plan. The search for an edit ends at the first
-    change of kac's that set its key otherwise. left: slot (target and key) -> the edits that are still searched
-    for.
+    change by kac that set the edit's key to another value. left: slot (target and key) -> the edits that are
+    still searched for.
     """
 
     def __init__(self, mine: Mapping[Slot, Staged]) -> None:
@@ -191,7 +191,7 @@ class MadeBefore:
 
     def see(self, change: Change) -> None:
         """Look for the wanted edits in a change, and note those found; stop searching for keys that the change sets
-        otherwise. The caller passes changes from the latest to the earliest.
+        to other values. The caller passes changes from the latest to the earliest.
         """
         for place in change.in_state(State.APPLIED) if self.left else ():
             was = change.entries[place].staged
@@ -300,7 +300,9 @@ class Back(NamedTuple):
     """The reversal of one edit of a past change, or the reason why it can't be reverted."""
 
     staged: tuple[Staged, ...]
-    """The edits that revert the past edit, with its result as their former value; empty if it can't be reverted."""
+    """The edits that revert the past edit; their former value is the past edit's result. Empty if it can't be
+    reverted.
+    """
     note: str
     """The reason why the edit can't be reverted, or which part of it can't; ``""`` if it can be reverted completely."""
     secrets: tuple[str, ...] = ()

@@ -211,7 +211,9 @@ class Unknown(Enum):
 
 
 UNKNOWN = Unknown.UNKNOWN
-"""Stands for a value that is unknown, as None means the absence of a value. It equals no value and is not compared."""
+"""Stands for a value that is unknown, because None already means that there is no value. It equals no value and is
+not compared.
+"""
 Value = str | None | Unknown
 AS_THE_LAKE_SAYS = "as the lake says"
 
@@ -230,7 +232,9 @@ class Wish(Struct, frozen=True):
     anyway, its own value is removed instead.
     """
     source: str = AS_THE_LAKE_SAYS
-    """The words that name the source of `lake` in the sentence ``…, not 5 SOURCE``."""
+    """The words that end the message about a present value that differs from `lake`: ``as the lake says`` in ``… has
+    3 now, not 5 as the lake says``.
+    """
 
 
 class Wished(Struct, frozen=True):
@@ -338,7 +342,7 @@ def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False
     quotas.
 
     Args:
-        effective: whether an inherited value counts, too; Kafka's built-in default is None nevertheless.
+        effective: whether an inherited value counts, too. Kafka's built-in default does not: the result is then None.
     """
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):

@@ -49,7 +49,7 @@ class OperationWork:
         self.clock = clock
         self._folded = journal_operations.Folded()
         self._through: Where | None = None
-        """The position in the journal behind the lines that are folded; None before the first read."""
+        """The position in the journal after the lines that `_folded` has taken; None before the first read."""
 
     async def __aenter__(self) -> OperationWork:
         await self.renew()

@@ -1,5 +1,5 @@
-"""The throttles that belong to operations in this host's journal. kac does not report them as leftovers while the
-operation runs, nor after its end until it has read the configs again.
+"""The throttles that belong to operations in this host's journal. kac does not report such throttles as leftovers
+while the operation runs. After its end, kac does so only once it has read the configs again.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offse
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
-"""Maximum number of partitions whose end offsets are read in a turn, unless a single topic has more. Separately, the
-maximum number for the partitions on the screen.
+"""Maximum number of partitions whose end offsets are read in a turn, unless a single topic has more. The partitions
+on the screen are read in addition, at most as many.
 """
 REST = 100
 PACE = Pace(every=1.5, rest=REST, from_begin=True, first=0.02)

@@ -171,7 +171,7 @@ class RecordReader:
                         self.fields.learn(record.topic, part, decoded_json(data))
 
     async def learn(self, found: Sequence[records.Record]) -> bool:
-        """Read the schemas that records name and the cache lacks from the registry, at most `MOST_ASKED`.
+        """Read from the registry the schemas that records name and that the cache lacks, at most `MOST_ASKED`.
 
         Returns:
             Whether any schema was missing; `readable` may then decode more than before.
@@ -186,8 +186,8 @@ class RecordReader:
         return bool(missing)
 
     async def learn_all(self, found: Sequence[records.Record]) -> str:
-        """Read all schemas that records name from the registry. Return the reason why one is still unknown; ``""`` if
-        each is in the cache, or is known to be missing from the registry.
+        """Read from the registry all schemas that records name. Return the reason why one is still unknown; ``""``
+        if each is in the cache, or is known to be missing from the registry.
         """
         if self._registry is None:
             return ""

@@ -1,9 +1,10 @@
 """Redrive dead letters (records that a consumer could not process): send each of them once to its target topic. This
 module surveys the letters, and does the work of the operation.
 
-A consumer group that stands for the selection of letters has, in each partition, the committed offset and the counts.
-Each transaction has some letters and the offsets after them, so the offsets show after any crash which letters were
-sent. The journal has the same facts again.
+A consumer group stands for the selection of letters. In each partition of the dead-letter topic, its committed offset
+shows how far the letters were examined, and the offset's metadata has the counts. Each transaction has some letters and
+the offsets after them, so the offsets show after any crash which letters were sent. The journal records the same facts
+in addition.
 """
 
 from __future__ import annotations

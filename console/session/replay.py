@@ -1,5 +1,5 @@
-"""Replay a flight record: a client that answers from the record, and the polls that a console made while it was
-recorded.
+"""Replay a flight record: a client that answers from the record, and the polls that a console made while it wrote the
+record.
 
 A part of the cluster is read again when the record has a new answer to the part's requests. The diagnoses over a record
 are therefore those of the live console, independent of how often that console polled.

@@ -161,7 +161,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         """Do nothing: `_read_named_configs` reads configs of single groups as soon as they arrive."""
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of the logs for which the record has such requests."""
+        """Read the timestamps of the newest records of those logs for which the record has requests for such
+        timestamps.
+        """
         from console.admin import partitions
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
@@ -240,7 +242,9 @@ class _Seen(NamedTuple):
     times: tuple[int, ...]
     """The arrival times of these answers, milliseconds since 1970."""
     arrived: tuple[int, ...]
-    """For each API that shows a new read of the part: the number of its answers at that time."""
+    """For each API that shows a new read of the part: the number of its answers that had arrived at the time of that
+    read.
+    """
     at_ms: int
     """The time of the poll, milliseconds since 1970."""
 

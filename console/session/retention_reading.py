@@ -1,5 +1,6 @@
-"""Read how much data edits would delete that shorten retention or delete records: sizes come from the log directories,
-ages from offsets by time. At most `MOST` partitions are read; the texts say how many were left out.
+"""Read how much data would be deleted by edits that shorten retention or delete records: sizes come from the log
+directories, ages from offsets by time. At most `MOST` partitions are read; the results count the partitions that
+were left out.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
 LEADERLESS_AT_ONCE = 200
 """Maximum number of partitions without a leader whose replicas are read at once."""
 JUMPED_AT_ONCE = 50
-"""Maximum number of topics with an advanced log start whose configs are read at once. At most as many brokers that
-lead their partitions are read, too, because topics may inherit their values.
+"""Maximum number of topics with an advanced log start whose configs are read at once. The configs of at most as many
+leaders of the topics' partitions are read, too, because topics may inherit the brokers' values.
 """
 AUTHORS = 500
 """Maximum number of changes for which the author is remembered."""

@@ -45,8 +45,8 @@ log = logging.getLogger(__name__)
 EVERY = 1.0
 """Seconds from the start of one poll to the start of the next."""
 POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
-"""Maximum seconds that a poll waits for its parts; the shorter one applies after brokers fell silent, as requests to
-them stay unanswered."""
+"""Maximum seconds that a poll waits for its parts; the shorter one applies after brokers fell silent, because
+requests to them stay unanswered."""
 ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
 """Lower and upper limit of the seconds within which a broker has to answer ApiVersions on a new connection; the upper
 limit applies until the duration of a round is known."""
@@ -54,7 +54,7 @@ ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 """A round of probes to all brokers that took t seconds is followed by ASK_REST times t without one, at most
 LONGEST_ASK_REST seconds. With the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
-"""Multiple of the duration of the last round of probes that the next round may take: over a slow network, a login takes
+"""A round of probes may take this many times as long as the last one, because over a slow network a login takes
 long.
 """
 FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0

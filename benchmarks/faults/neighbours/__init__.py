@@ -1,9 +1,10 @@
 """Neighbours: healthy clusters that resemble a cluster with a fault. Each has the fault's symptom, but differs in one
 deciding fact. They are taken from operators' clusters, never from triage's answers.
 
-A neighbour is given as polls, of a model (`modelled`) or of the embedded cluster (`embedded`), in two forms: well, and
-ill, in which the deciding fact is that of the fault. Triage must name no trouble for any poll of the well form. It must
-name the fault for the ill form, which shows that only the deciding fact keeps it silent about the well form.
+A neighbour is given as polls, of a model (`modelled`) or of the embedded cluster (`embedded`), in two forms: the
+healthy form, and the ill form, in which the deciding fact is that of the fault. Triage must name no trouble for any
+poll of the healthy form. It must name the fault for the ill form: this shows that triage is silent about the healthy
+form only because of the deciding fact.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     """A healthy cluster that resembles a fault.
 
     name: of the neighbour. fault: the name of the fault in `benchmarks.faults.catalogue`, or of the cause if there is
-    no such fault. how: a description of the cluster. decides: the deciding fact of the ill form. ill: the cause that
-    triage has to name for the ill form. told: causes of severity `info` that triage has to name for the well form.
+    no such fault. how: a description of the cluster. decides: the deciding fact of the ill form, which has the fault.
+    ill: the cause that triage has to name for the ill form. told: causes of severity `info` that triage has to name for
+    the healthy form.
     """
 
     name: str
@@ -109,7 +111,7 @@ def modelled(
     """Return the polls of a model cluster. Trends of groups follow from their lags.
 
     change: returns the snapshot of a poll, from the snapshot of `before`, the poll's number (the tick, from 0 on), and
-    whether the form is ill. ticks: number of the last poll. tick: time between two polls. facts: returns the facts
+    True for the ill form. ticks: number of the last poll. tick: time between two polls. facts: returns the facts
     outside of the snapshot, from the tick and the form.
     """
 
@@ -148,9 +150,9 @@ def embedded(
 ) -> Polls:
     """Return the console's polls of an embedded cluster.
 
-    seed: fills the cluster at the start. step: called before each poll with the poll's number. Both may be coroutine
-    functions. settings: returns the connection settings for the addresses. meant: throttles that the console's context
-    declares as intended in the well form.
+    seed: fills the cluster at the start. step: called before each poll with the poll's number. Both get True for the
+    ill form, and may be coroutine functions. settings: returns the connection settings for the addresses. meant:
+    throttles that the console's context declares as intended in the healthy form.
     """
 
     async def taken(ill: bool) -> AsyncIterator[Poll]:

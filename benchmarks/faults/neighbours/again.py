@@ -17,7 +17,9 @@ from benchmarks.watch import commit
 
 
 async def again(names: Collection[str]) -> None:
-    """Poll each neighbour with one of these names, well and ill, and store the causes that triage names."""
+    """Poll each neighbour with one of these names, in its healthy form and in the form with the fault, and store the
+    causes that triage names.
+    """
     for name in names:
         for ill in (False, True):
             trial = await tried(NEIGHBOURS[name], ill=ill)

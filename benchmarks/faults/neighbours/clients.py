@@ -1,5 +1,5 @@
-"""Neighbours of faults of clients: transactions, quotas, rights, and the coordinators of groups. Each function makes
-the well form or, with `ill`, the ill form.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of clients: transactions, quotas, rights, and
+the coordinators of groups. Each function makes the healthy cluster or, with `ill`, the one with the fault.
 """
 
 from __future__ import annotations

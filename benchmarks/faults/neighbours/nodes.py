@@ -1,5 +1,5 @@
-"""Neighbours of faults of brokers and controllers. Each function makes the well form or, with `ill`, the ill form; a
-tick is the number of a poll.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of brokers and controllers. Each function
+returns the healthy cluster or, with `ill`, the one with the fault; a tick is the number of a poll.
 """
 
 from __future__ import annotations

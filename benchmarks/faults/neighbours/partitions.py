@@ -1,5 +1,6 @@
-"""Neighbours of faults of partitions: throttles, reassignments, min ISR. Each function returns the snapshot at a tick
-(the number of the poll) in the well form or, with `ill`, in the ill form.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of partitions: throttles, reassignments, min
+ISR. Each function returns the snapshot at a tick (the number of the poll) of the healthy cluster or, with `ill`,
+of the one with the fault.
 """
 
 from __future__ import annotations

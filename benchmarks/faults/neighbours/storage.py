@@ -1,5 +1,5 @@
-"""Neighbours of faults of disks and of logs. Each function returns the snapshot at a tick (the number of the poll) in
-the well form or, with `ill`, in the ill form.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of disks and of logs. Each function returns the
+snapshot at a tick (the number of the poll) of the healthy cluster or, with `ill`, of the one with the fault.
 """
 
 from __future__ import annotations

@@ -57,15 +57,16 @@ while True:
         print(error, flush=True)
     time.sleep(4)
 """
-"""An application like those of Kafka Streams. If its output is the changelog of a store, it ends at an assignment in
-which this topic and its input differ in their partitions, and is started again like a container. It looks for new
-partitions every two seconds instead of every five minutes.
+"""Source code of an application like those of Kafka Streams. If its output is the changelog of a store, it fails at
+an assignment while the changelog and the input topic have different numbers of partitions, and begins again after
+some seconds, as a restarted container would. It looks for new partitions every two seconds instead of every five
+minutes.
 """
 
 
 @asynccontextmanager
 async def _grown(field: Field, output: str) -> AsyncIterator[Begin]:
-    """An application reads a topic, which gets more partitions.
+    """Run an application that reads a topic. The yielded function adds partitions to this topic.
 
     Args:
         output: the topic to which the application writes: a changelog, or a usual one.
@@ -87,14 +88,18 @@ async def _grown(field: Field, output: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The application has a store, with a changelog of as many partitions as its input had."""
+    """Prepare the cluster, and yield a function that makes the trouble: the input topic of an application gets more
+    partitions, and the changelog of the application's store keeps the former number.
+    """
     async with _grown(field, "totals-per-customer-changelog") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The application has no store: it reads the new partitions, and writes to a topic of any size."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the input topic of an
+    application without a store gets more partitions, and the application reads them.
+    """
     async with _grown(field, "customer-totals") as begin:
         yield begin
 

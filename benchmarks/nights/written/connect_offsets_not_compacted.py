@@ -55,17 +55,18 @@ while not may_start():
     time.sleep(4)
 work()
 """
-"""A worker like that of Connect, with a sink and a source: it begins only if the topic of its offsets is compacted, and
-is started again like a container.
+"""Source code of a worker like Connect's, with a sink and a source. It begins to work only if the topic of its
+offsets is compacted; until then it checks the topic again every few seconds, as a restarted container would.
 """
 
 
 @asynccontextmanager
 async def _connected(field: Field, change: str) -> AsyncIterator[Begin]:
-    """A worker runs a sink and a source. Its topic of offsets is changed, and the worker is restarted.
+    """Run a worker with a sink and a source. The yielded function changes a config of the topic with the worker's
+    offsets, and restarts the worker.
 
     Args:
-        change: a setting of the topic of offsets.
+        change: the config, as ``key=value``.
     """
     compact = {"cleanup.policy": "compact"}
     await field.topic("orders", partitions=3)
@@ -91,14 +92,18 @@ async def _connected(field: Field, change: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The change gives the topic the policy of all other topics."""
+    """Prepare the cluster, and yield a function that makes the trouble: the topic with the offsets of a worker gets
+    cleanup.policy=delete.
+    """
     async with _connected(field, "cleanup.policy=delete") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The change is harmless: the topic's segments are rolled every day, and it remains compacted."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the segments of the
+    topic with the offsets of a worker are from now on rolled every day; the topic remains compacted.
+    """
     async with _connected(field, "segment.ms=86400000") as begin:
         yield begin
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limited(field: Field, quota: int) -> AsyncIterator[Begin]:
-    """A user's service reads 20 kB/s from each broker, and another user's service the same. The first user gets a
-    quota.
+    """Run the services of two users, each of which reads 20 kB/s from each broker. The yielded function sets a fetch
+    quota for the first user.
 
     Args:
-        quota: bytes per second that the user may fetch from each broker.
+        quota: bytes per second that this user may fetch from each broker.
     """
     await field.topic("events", partitions=3)
     async with (
@@ -38,14 +38,18 @@ async def _limited(field: Field, quota: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The quota is a fifth of the traffic."""
+    """Prepare the cluster, and yield a function that makes the trouble: a user gets a fetch quota of a fifth of the
+    traffic that its service reads.
+    """
     async with _limited(field, 4_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The quota is two hundred times the traffic."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a user gets a fetch
+    quota of two hundred times the traffic that its service reads.
+    """
     async with _limited(field, 4_000_000) as begin:
         yield begin
 

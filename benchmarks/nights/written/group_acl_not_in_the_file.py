@@ -61,7 +61,8 @@ async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the trouble: a tool deletes all ACLs that are not in its
-    file. It has those for alice's topic, but lacks that for her group, which an operator once added by a command.
+    file. The file has the ACLs for alice's topic, but lacks the one for her group, which an operator once added
+    by a command.
     """
     async with _applied(field, "alice", "booking") as begin:
         yield begin
@@ -70,7 +71,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a tool deletes all ACLs
-    that are not in its file. It only lacks those of a former user, whose group no longer exists.
+    that are not in its file. The file lacks only the ACL of a former user, whose group no longer exists.
     """
     async with _applied(field, "carol", "audit-2019") as begin:
         yield begin

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BROKER = 2
 PARTITIONS = 60
 FEW, ENOUGH = 16, 4096
-"""Files that the broker may have open: fewer than it has from its start on, and more than it will ever need."""
+"""Files that the broker may have open: fewer than it has open already, and more than it will ever need."""
 
 
 @asynccontextmanager

@@ -18,6 +18,9 @@ BROKER = 2
 async def _rebuilt(field: Field, mechanisms: str) -> AsyncIterator[Begin]:
     """Run a service that logs in with SCRAM, and one that logs in with PLAIN. The yielded function restarts broker 2
     with a new list of mechanisms.
+
+    Args:
+        mechanisms: the new list, separated by commas.
     """
     await field.scram("shop")
     await field.topic("orders", partitions=3, configs={"min.insync.replicas": "2"})
@@ -42,15 +45,17 @@ async def _rebuilt(field: Field, mechanisms: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the trouble: the rebuilt broker takes no SCRAM."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is restarted with a list of
+    mechanisms that lacks SCRAM.
+    """
     async with _rebuilt(field, "PLAIN") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the rebuilt broker has the
-    same mechanisms in another order.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is restarted
+    with the same mechanisms in another order.
     """
     async with _rebuilt(field, "SCRAM-SHA-256,PLAIN") as begin:
         yield begin

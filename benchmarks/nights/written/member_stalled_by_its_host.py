@@ -27,7 +27,7 @@ async def _is_shared(field: Field) -> bool:
 
 
 async def _stall(member: Client) -> None:
-    """Stall a member for some seconds, again and again, from now on."""
+    """Stall a member for some seconds, again and again, until cancelled."""
     while True:
         await member.pause()
         await asyncio.sleep(_STALLED)
@@ -37,7 +37,7 @@ async def _stall(member: Client) -> None:
 
 @asynccontextmanager
 async def _stalling(field: Field, session_ms: int) -> AsyncIterator[Begin]:
-    """Three members share a topic, and the host of one of them begins to stall.
+    """Run three members that share a topic. The yielded function begins to stall one of them again and again.
 
     Args:
         session_ms: milliseconds of the members' session timeout.
@@ -62,14 +62,18 @@ async def _stalling(field: Field, session_ms: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The session timeout is shorter than a stall: the group loses the member each time."""
+    """Prepare the cluster, and yield a function that makes the trouble: a member stalls for longer than its session
+    timeout, so the group loses the member each time.
+    """
     async with _stalling(field, 6_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The session timeout is longer than a stall: the member keeps its partitions and catches up."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a member stalls for a
+    shorter time than its session timeout, so it keeps its partitions and catches up.
+    """
     async with _stalling(field, 45_000) as begin:
         yield begin
 

@@ -16,10 +16,11 @@ BROKER = 2
 
 @asynccontextmanager
 async def _maintained(field: Field, replicas: Sequence[Sequence[int]]) -> AsyncIterator[Begin]:
-    """Clients use a topic with three replicas and a topic with one, until a broker is shut down.
+    """Run clients of a topic with three replicas, and of a topic with one replica. The yielded function shuts a broker
+    down.
 
     Args:
-        replicas: the broker of each partition of the second topic.
+        replicas: the broker of each partition of the topic with one replica.
     """
     await field.topic("orders", partitions=3)
     await field.topic("invoices", on=replicas)
@@ -40,14 +41,18 @@ async def _maintained(field: Field, replicas: Sequence[Sequence[int]]) -> AsyncI
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """One of the partitions with one replica is on the broker."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is shut down that has the only
+    replica of a partition.
+    """
     async with _maintained(field, ((1,), (BROKER,), (3,))) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The partitions with one replica are on the other brokers."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is shut down
+    that has no partition of the topic with one replica.
+    """
     async with _maintained(field, ((1,), (3,), (1,))) as begin:
         yield begin
 

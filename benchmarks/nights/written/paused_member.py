@@ -83,7 +83,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a member that writes in
-    bulk repeatedly pauses for some seconds, and always catches up.
+    bulk pauses for some seconds, again and again, and always catches up.
     """
     async with _sharing(field) as member, field.rounds() as begin_round:
 

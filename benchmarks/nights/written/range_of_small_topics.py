@@ -15,7 +15,7 @@ GROUP = "tracking"
 TOPICS = ("fleet.positions", "fleet.alarms", "fleet.fuel")
 EVERY_TOPIC = r"^fleet\..*"
 QUIET, BUSY = 20.0, 60.0
-"""Records a second of each topic."""
+"""Records per second of each topic: before the load grows, and afterwards."""
 WORK_MS = 10.0
 """Milliseconds of work for a record: one member processes less than 100 records per second, and the busy topics get
 180.

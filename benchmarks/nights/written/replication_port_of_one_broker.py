@@ -39,7 +39,8 @@ async def _listen(field: Field, broker: int, port: int, advertised: int) -> None
 
 @asynccontextmanager
 async def _moved(field: Field, *, is_told: bool) -> AsyncIterator[Begin]:
-    """Brokers replicate over a listener of their own, and one of them moves it to another port.
+    """Run brokers that have a separate listener for replication, and clients. The yielded function moves this listener
+    of one broker to another port.
 
     Args:
         is_told: whether the broker advertises the new port.
@@ -66,14 +67,18 @@ async def _moved(field: Field, *, is_told: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The broker still advertises the former port."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker moves its listener for replication
+    to another port, and still advertises the former port.
+    """
     async with _moved(field, is_told=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker advertises the port on which it listens."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker moves its
+    listener for replication to another port, and advertises this port.
+    """
     async with _moved(field, is_told=True) as begin:
         yield begin
 

@@ -18,7 +18,7 @@ BROKER = 2
 
 @asynccontextmanager
 async def _upgraded(field: Field, reporter: str) -> AsyncIterator[Begin]:
-    """Clients use a topic, until the roll-out of another configuration restarts a broker.
+    """Run clients of a topic. The yielded function restarts a broker with another configuration, as a roll-out does.
 
     Args:
         reporter: the class of the metrics reporter in the new configuration.
@@ -38,14 +38,18 @@ async def _upgraded(field: Field, reporter: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The reporter belongs to another distribution of Kafka."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is restarted with a metrics
+    reporter that belongs to another distribution of Kafka.
+    """
     async with _upgraded(field, "io.confluent.metrics.reporter.ConfluentMetricsReporter") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The reporter is part of Kafka."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is restarted
+    with a metrics reporter that is part of Kafka.
+    """
     async with _upgraded(field, "org.apache.kafka.common.metrics.JmxReporter") as begin:
         yield begin
 

@@ -25,8 +25,12 @@ async def _roll(field: Field, brokers: Sequence[int], milliseconds: int) -> None
 
 @asynccontextmanager
 async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
-    """Run a busy cluster; one of its brokers already has the new timeout, as a trial; if it is shorter, this broker
-    alone asks for votes, which the others do not give. The yielded function gives all brokers the new timeout.
+    """Run a busy cluster in which one broker already has a new timeout of the quorum, as a trial. If the new timeout is
+    shorter, this broker alone asks for votes, which the others do not give. The yielded function gives the other
+    brokers the new timeout.
+
+    Args:
+        milliseconds: the new timeout.
     """
     await _roll(field, (3,), milliseconds)
     await field.topic("orders", partitions=3)

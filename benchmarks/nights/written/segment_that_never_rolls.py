@@ -18,10 +18,11 @@ PARTITIONS = 3
 
 @asynccontextmanager
 async def _cut(field: Field, configs: Mapping[str, str]) -> AsyncIterator[Begin]:
-    """A quiet topic has records of three hours ago, and gets a retention of one hour.
+    """Write records with timestamps of three hours ago to a topic, and run its clients. The yielded function sets the
+    topic's retention to one hour.
 
     Args:
-        configs: of the topic.
+        configs: the topic's config overrides.
     """
     await field.topic("sessions", partitions=PARTITIONS, configs=configs)
     then = int(time.time() * 1000) - 3 * HOUR_MS
@@ -39,14 +40,20 @@ async def _cut(field: Field, configs: Mapping[str, str]) -> AsyncIterator[Begin]
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic has the default segments, of a week or a gigabyte."""
+    """Prepare the cluster, and yield a function that makes the trouble: the retention of a topic is cut whose
+    segments have the default size, a week or a gigabyte, so the old records are in the segment that is still
+    written.
+    """
     async with _cut(field, {}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic begins a segment every ten minutes, so the old records are in a segment that is no longer written."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the retention of a
+    topic is cut that begins a segment every ten minutes, so the old records are in a segment that is no longer
+    written.
+    """
     async with _cut(field, {"segment.ms": "600000"}) as begin:
         yield begin
 

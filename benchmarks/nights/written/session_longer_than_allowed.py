@@ -19,7 +19,7 @@ _ALLOWED_MS = 30_000
 
 @asynccontextmanager
 async def _released(field: Field, session_ms: int) -> AsyncIterator[Begin]:
-    """A service reads a topic, and is replaced by its next release.
+    """Run a service that reads a topic. The yielded function replaces the service by its next release.
 
     Args:
         session_ms: milliseconds of the next release's session timeout.
@@ -43,14 +43,18 @@ async def _released(field: Field, session_ms: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The next release has the present default of clients, 45 seconds."""
+    """Prepare the cluster, and yield a function that makes the trouble: the next release of a service has the
+    present default of clients as its session timeout, 45 seconds, which brokers do not allow.
+    """
     async with _released(field, 45_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The next release has a longer session timeout too, but the brokers allow it."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the next release of a
+    service has a longer session timeout than the former one, but the brokers allow it.
+    """
     async with _released(field, 20_000) as begin:
         yield begin
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TOPIC, GROUP = "db.customers", "crm-sync"
 USUAL, SNAPSHOT = 30.0, 900.0
-"""Records a second."""
+"""Records per second: usually, and while the connector writes the whole table."""
 WORK_MS = 8.0
 """Milliseconds of work for a record: the reader processes about 120 records per second."""
 BATCH = 1500

@@ -23,7 +23,8 @@ async def _makes_again(field: Field) -> None:
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
     """Prepare the cluster, and yield a function that makes the trouble: a topic is deleted and created again while a
-    group with auto.offset.reset=none reads it, after some hundreds of records of each partition.
+    group with auto.offset.reset=none reads it; this group has already read some hundreds of records of each
+    partition.
     """
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)

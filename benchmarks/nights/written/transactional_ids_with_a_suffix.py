@@ -17,13 +17,14 @@ _ENDED = 3.0
 
 
 async def _allow(field: Field, user: str, *what: str) -> None:
-    """Allow a user something, in the words of Kafka's own command."""
+    """Add ACLs that allow a user some operations. what: the operations and the resource, as arguments of kafka-acls."""
     await field.tool("kafka-acls", "--add", "--allow-principal", f"User:{user}", *what)
 
 
 @asynccontextmanager
 async def _released(field: Field, pattern: str) -> AsyncIterator[Begin]:
-    """A service writes in transactions, and is replaced by its next release, with another transactional id.
+    """Run a service that writes in transactions. The yielded function replaces the service by its next release, which
+    has another transactional id.
 
     Args:
         pattern: the pattern type of the ACL for the transactional id: literal or prefixed.
@@ -53,14 +54,18 @@ async def _released(field: Field, pattern: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The ACL allows exactly the former id."""
+    """Prepare the cluster, and yield a function that makes the trouble: a service's next release has a number in its
+    transactional id, and the ACL allows only the id without a number.
+    """
     async with _released(field, "literal") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The ACL allows all ids that begin with the former one."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service's next
+    release has a number in its transactional id, and the ACL allows all ids that begin with the former one.
+    """
     async with _released(field, "prefixed") as begin:
         yield begin
 

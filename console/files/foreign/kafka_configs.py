@@ -29,8 +29,8 @@ _SCRAM = re.compile(r"\ASCRAM credential configs for user-principal '(.*)' are (
 _OLD = re.compile(r"\AConfigs for .+ are ?.*")
 _PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
 _PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
-"""Matches the description of one entity, of one or two components. A name may contain a quote, as in CN=O'Brien,
-because the tool does not escape quotes.
+"""Matches the description of an entity, which has one or two components. A name may contain a quote, as in
+CN=O'Brien, because the tool does not escape quotes.
 """
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
 _HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
@@ -102,7 +102,7 @@ FORM = TextForm("kafka-configs --describe", _owns, _take)
 
 
 class _Listing:
-    """The entity whose entries the reader is at."""
+    """The entity whose entries are being read, with the entries read so far."""
 
     def __init__(self, type_: EntityType, name: str, source: str, is_all: bool) -> None:
         self.type = type_

@@ -35,8 +35,8 @@ class Eyes(Struct, frozen=True):
 
 class Steps(Struct, frozen=True, kw_only=True):
     """The steps of a test with a prepared neighbour. happens: runs while the console polls the healthy form. switch:
-    changes the deciding fact, so that the cluster has the fault (the ill form). by: the console that polls. then:
-    another console for the ill form, opened after `switch`; None to use `by` again.
+    changes the deciding fact, so that the cluster has the fault. by: the console that polls. then: another
+    console for the cluster with the fault, opened after `switch`; None to use `by` again.
     """
 
     switch: Begin
@@ -48,10 +48,10 @@ class Steps(Struct, frozen=True, kw_only=True):
 class RealNeighbour(Struct, frozen=True, kw_only=True):
     """A neighbour of `benchmarks.faults.neighbours.catalogue` on real brokers. name: the same name as there.
 
-    make: prepares the neighbour and yields its steps; its end undoes them. ill: the cause that triage has to name for
-    the ill form; its subject has the names of this module's topics and groups. seconds: how long to poll the well form
-    after `happens`. within: seconds in which triage has to name the cause of the ill form. since: the first Kafka
-    version whose brokers can be in this state.
+    make: prepares the neighbour and yields its steps; its end undoes them. ill: the cause that triage has to name after
+    `Steps.switch`; its subject has the names of this module's topics and groups. seconds: how long to poll the healthy
+    form after `Steps.happens`. within: seconds in which triage has to name the cause after `Steps.switch`. since: the
+    first Kafka version whose brokers can be in this state.
     """
 
     name: str
@@ -63,8 +63,9 @@ class RealNeighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Trial]:
-    """Try a neighbour on the laboratory's brokers. Return two trials: the causes that triage names for the well form,
-    from the opening of the console on, and those for the ill form, until triage has named its cause.
+    """Try a neighbour on the laboratory's brokers. Return two trials: one with the causes that triage names for the
+    healthy form, from the opening of the console on; and one with those for the fault, until triage has named its
+    cause.
     """
     await lab.green()
     async with lab.load(), neighbour.make(lab) as steps:

@@ -1,5 +1,5 @@
-"""Neighbours of faults of clients, on real brokers: quotas and rights. Each function makes the well form, and yields
-the steps, of which `switch` makes it ill.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of clients, on real brokers: quotas and rights.
+Each function makes the healthy cluster, and yields the steps of its test; the step `switch` makes the fault.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: one large record takes a reader above its quota for a
-    moment. `switch` makes the ill form: more is written than its quota allows.
+    moment. `switch` makes the fault: more is written than its quota allows.
     """
     topic = "gusts"
     async with _limited(lab, topic, "gust-readers") as write_more:
@@ -75,7 +75,7 @@ async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: ACLs on all resources let the console's user describe
-    everything, and do nothing else. `switch` makes the ill form: this user may not describe the cluster.
+    everything, and do nothing else. `switch` makes the fault: this user may not describe the cluster.
     """
     cluster = acl("ALLOW", "CLUSTER", CLUSTER_NAME, "DESCRIBE")
     rights = (
@@ -99,7 +99,7 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: a job on one topic ends, and at the same time an ACL
-    denies its user another topic, to which no client writes. `switch` makes the ill form: an ACL denies a topic to
+    denies its user another topic, to which no client writes. `switch` makes the fault: an ACL denies a topic to
     which a running job writes.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"

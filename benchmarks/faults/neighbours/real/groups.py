@@ -1,5 +1,5 @@
-"""Neighbours of faults of groups, on real brokers. Each function that yields `Steps` makes the well form; `switch`
-makes it ill.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of groups, on real brokers. Each function that
+yields `Steps` makes the healthy cluster; the step `switch` makes the fault.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ async def _hundreds(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _mirrored(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: another cluster's offsets are committed again and again,
-    beyond the end of this cluster's shorter log. `switch` makes the ill form: a member reads the log, and then its
-    committed offset is beyond the end.
+    """Make the healthy form, and yield the steps of its test: another cluster's offsets are committed again and
+    again, beyond the end of this cluster's shorter log. `switch` makes the fault: a member reads the log, and
+    then its committed offset is beyond the end.
     """
     topic, group, beyond = "mirrored", "mirrored-readers", 50_000
 
@@ -128,8 +128,8 @@ async def _has(lab: Laboratory, topic: str, count: int) -> bool:
 
 @asynccontextmanager
 async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: a group has offsets of a topic that none of its members
-    reads. `switch` makes the ill form: a member reads this topic and leaves.
+    """Make the healthy form, and yield the steps of its test: a group has offsets of a topic that none of its
+    members reads. `switch` makes the fault: a member reads this topic and leaves.
     """
     now, old, group = "read-now", "read-before", "two-topics"
     async with AsyncExitStack() as stack:
@@ -151,8 +151,8 @@ async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _deployed(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: two members of a group are replaced, one after the other.
-    `switch` makes the ill form: a member joins and leaves every 2 seconds.
+    """Make the healthy form, and yield the steps of its test: two members of a group are replaced, one after the
+    other. `switch` makes the fault: a member joins and leaves every 2 seconds.
     """
     topic, group = "deployed", "deployed-service"
     async with AsyncExitStack() as stack:

@@ -1,5 +1,5 @@
-"""Neighbours of faults of brokers and controllers, on real brokers. Each function that yields `Steps` makes the well
-form; `switch` makes it ill.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of brokers and controllers, on real brokers.
+Each function that yields `Steps` makes the healthy cluster; the step `switch` makes the fault.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ async def _removed(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _scaled(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: a broker without replicas is repeatedly removed, after a
-    controlled shutdown, and added. `switch` makes the ill form: a broker with replicas is killed each time.
+    """Make the healthy form, and yield the steps of its test: a broker without replicas is repeatedly removed, after
+    a controlled shutdown, and added. `switch` makes the fault: a broker with replicas is killed each time.
     """
     async with annex(lab), lab.topic("on-annex", on=[(STAYS, 1), (1, STAYS)]):
 
@@ -63,8 +63,8 @@ async def _out_of_isr(lab: Laboratory, broker: int) -> bool:
 
 @asynccontextmanager
 async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: all brokers of a rack are shut down and removed. `switch`
-    makes the ill form: they come back with replicas, and are killed.
+    """Make the healthy form, and yield the steps of its test: all brokers of a rack are shut down and removed.
+    `switch` makes the fault: they come back with replicas, and are killed.
     """
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(annex(lab))
@@ -79,7 +79,7 @@ async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _late(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: a broker does not apply the metadata log for some
-    seconds, while leaders change. `switch` makes the ill form: it does not apply the log any more.
+    seconds, while leaders change. `switch` makes the fault: it does not apply the log any more.
     """
     async with AsyncExitStack() as stack:
 
@@ -154,8 +154,8 @@ async def _clean_election(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _slow_hello(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: the console connects through relays, each of which delays
-    the first response on a connection. `switch` makes the ill form: all threads of a broker are stopped.
+    """Make the healthy form, and yield the steps of its test: the console connects through relays, each of which
+    delays the first response on a connection. `switch` makes the fault: all threads of a broker are stopped.
     """
     async with AsyncExitStack() as stack:
         lab.cluster.relays.delay_hello(HELLO)
@@ -179,7 +179,7 @@ async def other_cluster(cluster: KafkaCluster) -> AsyncIterator[Eyes]:
 @asynccontextmanager
 async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: a cluster on Kafka 2.8, which has no metadata log.
-    `switch` makes the ill form, on the laboratory's cluster: two of its nodes are killed.
+    `switch` makes the fault, on the laboratory's cluster: two of its nodes are killed.
     """
     async with AsyncExitStack() as stack:
         by = await stack.enter_async_context(other_cluster(ZooKeeperCluster(brokers=1)))
@@ -188,9 +188,9 @@ async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _no_group_yet(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: a cluster of one broker in which no group has been used.
-    For the ill form the console is opened on another cluster of one broker, whose properties require three replicas
-    of __consumer_offsets.
+    """Make the healthy form, and yield the steps of its test: a cluster of one broker in which no group has been
+    used. For the fault, the console is opened on another cluster of one broker, whose properties require three
+    replicas of __consumer_offsets.
     """
     version, wanted = lab.cluster.version, {"offsets.topic.replication.factor": "3"}
     async with AsyncExitStack() as stack:

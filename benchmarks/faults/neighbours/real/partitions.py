@@ -1,5 +1,6 @@
-"""Neighbours of faults of partitions, on real brokers: throttles, reassignments, min ISR, transactions,
-coordinators.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of partitions, on real brokers: throttles,
+reassignments, min ISR, transactions, coordinators. Each function that yields `Steps` makes the healthy cluster;
+the step `switch` makes the fault.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ async def _long_transaction(lab: Laboratory) -> AsyncIterator[Steps]:
 @asynccontextmanager
 async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
     """Make the healthy form, and yield the steps of its test: three transactions are committed, and a member stops
-    before the marker of the last one. `switch` makes the ill form: no coordinator knows the last transaction.
+    before the marker of the last one. `switch` makes the fault: no coordinator knows the last transaction.
     """
     topic, group = "settled", "settlement"
     async with AsyncExitStack() as stack:
@@ -205,8 +206,8 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _coordinators_move(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: the replicas of partition 0 of __consumer_offsets lead it
-    in turn. `switch` makes the ill form: the partition has no leader.
+    """Make the healthy form, and yield the steps of its test: the replicas of partition 0 of __consumer_offsets lead
+    it in turn. `switch` makes the fault: the partition has no leader.
     """
     (first, *_) = await lab.partitions(OFFSETS)
 

@@ -1,5 +1,5 @@
-"""Neighbours of faults of disks and of logs, on real brokers. Each function that yields `Steps` makes the well form;
-`switch` makes it ill.
+"""Neighbours (healthy clusters that resemble a fault) of the faults of disks and of logs, on real brokers. Each
+function that yields `Steps` makes the healthy cluster; the step `switch` makes the fault.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _disk(lab: Laboratory, left: Sequence[float]) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: a disk has these shares of free space (0 to 1), one after
-    another, each until the console has read it. `switch` makes the ill form: the disk has the share `LEFT`.
+    """Make the healthy form, and yield the steps of its test: a disk has these shares of free space (0 to 1), one
+    after another, each until the console has read it. `switch` makes the fault: the disk has the share `LEFT`.
     """
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
@@ -81,8 +81,8 @@ async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> 
 
 @asynccontextmanager
 async def _default_cut(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: the default retention is shortened, but the topic has a
-    retention of its own, and loses only older records. `switch` makes the ill form: the topic uses the default.
+    """Make the healthy form, and yield the steps of its test: the default retention is shortened, but the topic has
+    a retention of its own, and loses only older records. `switch` makes the fault: the topic uses the default.
     """
     old = {"message.timestamp.before.max.ms": str(2**53)}
     own = {"retention.ms": str(DAYS_MS), **old}
@@ -150,8 +150,8 @@ async def _is_behind(lab: Laboratory, group: str, topic: str, records: int) -> b
 
 @asynccontextmanager
 async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the healthy form, and yield the steps of its test: a broker's log cleaner is slow, so its replica is larger
-    than the others, but by less than two segments. `switch` makes the ill form: it is larger by more.
+    """Make the healthy form, and yield the steps of its test: a broker's log cleaner is slow, so its replica is
+    larger than the others, but by less than two segments. `switch` makes the fault: it is larger by more.
     """
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT), "min.cleanable.dirty.ratio": "0.01"}
     slow = broker_resource(CORRUPT_ON)
