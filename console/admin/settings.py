@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from console.model.loopback import address_text
+from console.model.cluster import address_text
 from console.model.secret import Secret
 
 Address = tuple[str, int]

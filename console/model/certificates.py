@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from console.model.cluster import address_text
 from console.model.config import ConfigSet, text_in
-from console.model.loopback import address_text
 
 _ENDPOINT = re.compile(
     r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]*+):(?P<port>[0-9]{1,5})"

@@ -109,6 +109,11 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 # -- the cluster -------------------------------------------------------------------------------------------------------
 
 
+def address_text(host: str, port: int) -> str:
+    """Return ``host:port``, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Broker(Struct, frozen=True):
     """A broker in a response to Metadata or DescribeCluster."""
 

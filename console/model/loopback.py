@@ -1,14 +1,9 @@
-"""Addresses as text, and whether a host name or address means this host. Pure."""
+"""Whether a host name or address means this host. Pure."""
 
 from __future__ import annotations
 
 import ipaddress
 from contextlib import suppress
-
-
-def address_text(host: str, port: int) -> str:
-    """Return ``host:port``, with an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from console.model.certificates import advertised
-from console.model.cluster import Broker
+from console.model.cluster import Broker, address_text
 from console.model.config import ConfigResource, ConfigSet, broker_resource
-from console.model.loopback import address_text, binds_loopback, is_loopback
+from console.model.loopback import binds_loopback, is_loopback
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."

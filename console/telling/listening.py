@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from console.model.loopback import address_text, binds_loopback, is_loopback
+from console.model.cluster import address_text
+from console.model.loopback import binds_loopback, is_loopback
 from console.model.numbers import is_natural
 
 log = logging.getLogger(__name__)

@@ -43,7 +43,7 @@ class Fading(NamedTuple):
     """Whether the group has no member, or its members leave again and again."""
 
     def said(self, snapshot: Snapshot) -> str:
-        """Return, in words, what replaces the symptom now."""
+        """Return, as text, what replaces the symptom now."""
         name, subject = self.symptom.name, self.symptom.subject
         since, group = time_of_day(self.since), subject.group or ""
         if name == symptoms.COMMIT_STANDS_STILL:

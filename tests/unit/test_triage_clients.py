@@ -59,7 +59,6 @@ def test_a_client_that_comes_again_and_again_without_leaving_is_named(type_: str
     ("ids", "reads"),
     [
         pytest.param(ghosts, lambda tick: 20 if tick < 10 else 30, id="more consumers read more"),
-        pytest.param(lambda tick: [f"app-1#{tick // 2}"], lambda tick: 50 if tick < 10 else 5, id="each one leaves"),
         pytest.param(
             lambda tick: ["app-1", *(f"app-1#{n}" for n in range(6 if tick >= 10 else 0))],
             lambda tick: 50 if tick < 10 else 5,

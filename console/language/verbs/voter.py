@@ -11,8 +11,8 @@ from console.language.snapshot_parts import Needs, whole_parts
 from console.language.staging import Staging
 from console.language.statements import EditStatement, joined
 from console.language.verb import CHANGE, StatementKind, Verb
+from console.model.cluster import address_text
 from console.model.config import broker_resource
-from console.model.loopback import address_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit
