@@ -85,7 +85,7 @@ def again(half: Half, record: Path | None = None) -> Half:
 
 async def _replayed(reader: FlightReader, said: Said) -> None:
     replay = Replay.of(reader, "night")
-    observations = None
+    observations = verdict = None
     try:
         for at_ms in replay.times:
             try:
@@ -95,6 +95,7 @@ async def _replayed(reader: FlightReader, said: Said) -> None:
                     said.lose(error, at_ms / 1000)
                 continue
             observations = after(observations, poll) if observations is not None else begin(poll)
-            said.add(diagnose(observations))
+            verdict = diagnose(observations, before=verdict)
+            said.add(verdict)
     finally:
         await replay.close()

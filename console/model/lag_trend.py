@@ -35,6 +35,8 @@ MISSED = 2.0
 """Number of intervals without a commit until a partition counts as stuck, if the interval of its member's commits is
 known.
 """
+STUCK_WHOLE, MISSED_WHOLE = 20.0, 3.0
+"""The same two limits if several partitions of a group wait, and no partition has a newer commit."""
 PAUSED = 1.3
 """A partition counts as stuck only after this multiple of the longest pause between two of its commits."""
 RHYTHM = 3
@@ -103,6 +105,10 @@ class Standing(NamedTuple):
     """The highest lag in records since the poll `LagTrend.base`."""
     next_high: int = 0
     """The highest lag in records since the poll `LagTrend.next_base`."""
+    grew: float | None = None
+    """The time in Unix seconds of the last poll without a record after `end`; None if no such record was seen. Offsets
+    before `end` may have no record that a consumer gets, such as markers of transactions.
+    """
 
     @property
     def interval(self) -> float | None:
@@ -387,10 +393,15 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
     if (read, held) != (before.read, before.held):
         before = before._replace(read=read, held=held)
     if not waits:
-        return before._replace(since=None)
-    if before.since is None:
-        return before._replace(since=at, end=now.end)
-    return before if now.member or not held else before._replace(since=before.since + passed)
+        return before._replace(since=None, grew=None)
+    since, grew = before.since, before.grew
+    if since is None:
+        return before._replace(since=at, end=now.end, grew=None)
+    if grew is None and now.end > before.end:
+        grew = max(since, at - passed)
+    if held and not now.member:
+        since, grew = since + passed, None if grew is None else grew + passed
+    return before if (since, grew) == (before.since, before.grew) else before._replace(since=since, grew=grew)
 
 
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
@@ -404,7 +415,7 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
     for p in now.lag.partitions:
         where = place(p)
         stands, before = standing[where], then.get(where)
-        rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
+        rate = None if before is None else _rate(before, p, now.at - base.at, stands.step, stands.interval)
         each.append((where, p, stands, rate))
         if stands.moved is not None:
             moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
@@ -413,15 +424,17 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
         if p.member and _drains(p, stands, rate, base.at):
             busy.add(p.member)
     anywhere = max(moved.values(), default=None)
+    several = sum(stands.grew is not None for _, _, stands, _ in each) > 1
     found = {}
     for where, p, stands, rate in each:
         still = 0.0 if stands.since is None else now.at - stands.since
         of_member = moved.get(p.member) if p.member else None
         waits = p.member in busy
+        waited = 0.0 if stands.grew is None else now.at - stands.grew
         stuck = (
-            still > delay
+            waited > delay
             and not waits
-            and _is_stuck(p, stands, still - delay, of_member, anywhere, intervals.get(p.member))
+            and _is_stuck(p, stands, waited - delay, of_member, anywhere, intervals.get(p.member), several=several)
         )
         if rate is not None or still:
             found[where] = PartitionTrend(rate, still, stuck)
@@ -442,21 +455,22 @@ def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: floa
     return moves and rate is not None and rate < 0 and now.lag > stands.step
 
 
-def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:
+def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int, interval: float | None) -> float | None:
     """Return the records per second by which the lag grew: 0 if it changed by at most one step of commits, None if
     unknown.
 
     Args:
         seconds: the time between the two polls.
         step: the number of offsets of the last move of the commit.
+        interval: seconds between two commits; None if unknown.
     """
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
     # A poll hits any point of the sawtooth, so the lag may differ by a whole step without any trend. A step of more
-    # than ten seconds of reading is no step of auto.commit but a jump, such as a reset.
+    # than ten seconds of reading, or than the interval of its commits, is no step but a jump, such as a reset.
     read = max(0, now.committed - before.committed)
-    noise = min(step, STEP_SECONDS * read / seconds)
+    noise = min(step, max(STEP_SECONDS, PAUSED * (interval or 0.0)) * read / seconds)
     return 0.0 if abs(change) <= noise else change / seconds
 
 
@@ -467,27 +481,34 @@ def _is_stuck(
     of_member: float | None,
     anywhere: float | None,
     interval: float | None,
+    *,
+    several: bool,
 ) -> bool:
     """Return whether a commit is stuck: records were written since it last moved, and it has not moved for too long.
 
     If the interval of the member's commits is known, too long is the longest of `STUCK_SOON` (10 s), `MISSED` (2)
-    intervals, and `PAUSED` (1.3) times the longest pause. If it is unknown, the group may commit only once a minute:
+    intervals, and `PAUSED` (1.3) times the longest pause; 20 s and 3 intervals if several partitions wait and the group
+    committed nothing meanwhile. If it is unknown, the group may commit only once a minute:
     too long is `STUCK_BESIDE` (20 s) if another commit of the member moved later, else `STUCK_ALONE` (90 s), and at
     least twice the longest pause. False if no client is known to read the partition.
 
     Args:
-        still: seconds without a commit, less the seconds by which a quota may delay responses.
+        still: seconds without a commit since a new record came, less the seconds by which a quota may delay responses.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
         anywhere: the time at which a commit of the group last moved, Unix seconds; None for never.
         interval: seconds between two commits of the member; None if unknown.
+        several: whether records wait in more than one partition of the group.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were
     # written since then prove that one waits.
-    if stands.since is None or now.end <= stands.end:
+    if stands.since is None or stands.grew is None:
         return False
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
-        return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
+        # A group that commits nothing at all may just work on longer batches than before.
+        whole = several and (anywhere is None or anywhere <= stands.since)
+        soon, missed = (STUCK_WHOLE, MISSED_WHOLE) if whole else (STUCK_SOON, MISSED)
+        return still >= max(soon, missed * interval, PAUSED * stands.pause)
     # If no client reads the partition, its committed offset can't move, and is not stuck. Other commits of the group
     # that move show that consumers which are no members (assign()) may read it.
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)

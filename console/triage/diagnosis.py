@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.parts import about
 from console.model.severity import Certainty, Severity
-from console.triage.cause import CauseRule, Claim, Prediction
+from console.triage.cause import CauseRule, Claim, Evidence, Prediction
 from console.triage.causes import (
     access,
     addresses,
@@ -171,13 +172,17 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     claims = connect.of_sinks([claim for rule in RULES for claim in rule.claims(observations)], observations)
     index = _index(observations.seen)
     explained = index.explained(claims)
+    faint = frozenset(index.by_key[key] for key in observations.fading)
+    if faint:
+        claims = [*map(partial(_faded, observations=observations, index=index, faint=faint), claims, explained)]
     claims, explained, excused = _unannounced(claims, explained, announced)
     waiting = ((BROKER_SILENT, Subject(broker=broker)) for broker in undecided(observations))
     excused = excused | {index.by_key[key] for key in waiting if key in index.by_key}
     held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
     claims = [*(each.claim for each in held), *claims]
     explained = [*(_explained(each.claim.predicted, index) for each in held), *explained]
-    remaining = index.every - excused - index.work.difference(*explained if index.work else ())
+    quiet = index.work | faint
+    remaining = index.every - excused - quiet.difference(*explained if quiet else ())
     shown, open_ = _chosen(claims, explained, remaining)
     last = observations.last
     rows = _as_few([claims[place] for place in shown], [explained[place] for place in shown], index.symptoms)
@@ -198,6 +203,27 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
         in_order(unread),
         tuple(part for part in vital_parts(last) if part in unread),
         tuple(each for place, each in enumerate(held) if place in shown),
+    )
+
+
+def _faded(claim: Claim, mine: _Places, observations: Observations, index: _Index, faint: frozenset[int]) -> Claim:
+    """Return a claim with the evidence that its symptoms fade, and at most as a warning unless members of the group
+    leave again and again. The same object if a symptom is still seen, or if the claim explains none.
+
+    Args:
+        mine: the symptoms that the claim explains.
+        faint: the symptoms that fade.
+    """
+    if not mine or not faint.issuperset(mine):
+        return claim
+    found = [observations.fading[each.name, each.subject] for each in (index.symptoms[n] for n in mine)]
+    first = min(found, key=attrgetter("since"))
+    said = first.said(observations.last.snapshot)
+    is_less = claim.severity is Severity.HIGH and not any(each.is_restless for each in found)
+    return replace(
+        claim,
+        severity=Severity.WARNING if is_less else claim.severity,
+        evidence=(*claim.evidence, Evidence(said, "OffsetFetch, ListOffsets over time")),
     )
 
 

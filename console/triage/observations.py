@@ -18,6 +18,7 @@ from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.answer_times import Late, Took, late_after, took_after
+from console.triage.fading import Fading, fading_after, may_fade, still_grows
 from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
@@ -102,7 +103,7 @@ class Observations(Struct, frozen=True):
     """The time of the first poll, UTC."""
     last: symptoms.Poll
     seen: Mapping[symptoms.Key, symptoms.Symptom]
-    """The symptoms of the last poll."""
+    """The symptoms of the last poll, and those that fade."""
     intervals: Mapping[symptoms.Key, tuple[Interval, ...]]
     """Symptom -> the intervals in which it was seen, the earliest first."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
@@ -137,6 +138,8 @@ class Observations(Struct, frozen=True):
     """Broker -> the times that it took to answer probes."""
     late: Mapping[int, Late] = field(default_factory=dict)
     """Broker -> its times, for brokers that answer far later than the others."""
+    fading: Mapping[symptoms.Key, Fading] = field(default_factory=dict)
+    """The symptoms in `seen` that the last poll does not show, and whose end is not proved."""
 
     @property
     def watched(self) -> timedelta:
@@ -317,16 +320,43 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     )
     found = symptoms.shown(poll)
     found.update(((each.name, each.subject), each) for each in _over_time(known))
+    former, fading = _with_former(observations, found, known.past, poll)
+    found.update(former)
     # Equal symptoms become the same object, so that results based on them are not computed again.
     now = _same_as(observations.seen, found)
     intervals = _intervals(observations, now, poll.at)
     # Drop these symptoms only now: the intervals of brokers show whether one left or returned a moment ago.
     left = [each.at for each in known.handed_over.values()]
     if not _is_settled(intervals, left, observations.began, poll.at):
-        settled = {key: symptom for key, symptom in now.items() if key[0] != symptoms.LAG_GROWS}
+        first = poll.at - 2 * SETTLES
+        settled = {
+            key: symptom
+            for key, symptom in now.items()
+            if key[0] != symptoms.LAG_GROWS or (key in observations.seen and intervals[key][-1].began <= first)
+        }
         now = _same_as(observations.seen, settled)
         intervals = _intervals(observations, now, poll.at)
-    return replace(known, seen=now, intervals=intervals, left=_left(observations, now, poll))
+        fading = {key: each for key, each in fading.items() if key in now}
+    return replace(known, seen=now, intervals=intervals, left=_left(observations, now, poll), fading=fading)
+
+
+def _with_former(
+    observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], past: Past, poll: symptoms.Poll
+) -> tuple[Mapping[symptoms.Key, symptoms.Symptom], Mapping[symptoms.Key, Fading]]:
+    """Return the symptoms of the last poll that go on although this poll does not show them, and those of them that
+    fade (`fading`).
+
+    Args:
+        now: the symptoms that this poll shows.
+    """
+    if now.keys() >= observations.seen.keys():
+        return {}, {}
+    former = observations.seen
+    ended = [key for key in former if key not in now and may_fade(key)]
+    going_on = {key: former[key] for key in ended if still_grows(key, poll.snapshot)}
+    began = {key: observations.intervals[key][-1].began for key in ended if key not in going_on}
+    fading = fading_after(observations.fading, former, began, past, poll)
+    return {**going_on, **{key: each.symptom for key, each in fading.items()}}, fading
 
 
 def _same_as(

@@ -446,11 +446,11 @@ def _quorum_symptoms(poll: Poll) -> Iterator[Symptom]:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def grows(trend: LagTrend) -> bool:
-    """Return whether a group's lag grows by at least 1 record a second, and by more than can come from reading commits
-    and log ends one after the other. False while the group recovers from a burst of records.
+def grows(trend: LagTrend, least: float = 1.0) -> bool:
+    """Return whether a group's lag grows by at least `least` records a second, and by more than can come from reading
+    commits and log ends one after the other. False while the group recovers from a burst of records.
     """
-    if trend.rate is None or trend.rate < 1 or recovers(trend):
+    if trend.rate is None or trend.rate < least or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
     # Ends and commits are read one after the other: on a busy topic, even a steady lag seems to change a little.

@@ -266,3 +266,37 @@ def test_what_did_not_change_between_polls_is_kept_once() -> None:
     asked = GroupPolls({}, {"readers": poll(9)})
     known = with_group_polls(Snapshot(), asked, {"readers": moving}, datetime.fromtimestamp(40, UTC))
     assert known.lags["readers"] is moving.last.lag
+
+
+def test_a_commit_before_markers_stands_still_only_from_the_next_record_on() -> None:
+    """Offsets 100 to 102 are markers of transactions: they wait for 60 s, but no record does. The clock of a partition
+    that stands still begins with the record after them.
+    """
+    known = None
+    for second in range(0, 200, 2):
+        read = min(60 + second, 100)
+        end = read if second < 40 else 103 if second < 100 else 103 + second
+        rows = (PartitionLag("t", 0, read, end, end - read, "m"),)
+        known = trend_after(known, GroupLag(rows), float(second))
+        assert not known.stuck or second >= 108, second
+    assert known is not None
+    assert known.stuck == (("t", 0),)
+
+
+def test_several_partitions_that_stand_still_at_once_wait_for_a_longer_batch_first() -> None:
+    """If a group that commits every 2 s commits nothing more, it is stuck after 20 s, and after 10 s if only one of its
+    partitions stands still.
+    """
+
+    def stuck_at(end: int, standing: int) -> int:
+        known = None
+        for second in range(0, 120, 2):
+            commits = [second if n >= standing else min(second, end) for n in range(2)]
+            rows = tuple(PartitionLag("t", n, at, second, second - at, "m") for n, at in enumerate(commits))
+            known = trend_after(known, GroupLag(rows), float(second))
+            if known.stuck:
+                return second - end
+        raise AssertionError("never stuck")
+
+    assert stuck_at(40, standing=1) < 14
+    assert 20 <= stuck_at(40, standing=2) < 26

@@ -702,6 +702,7 @@ def test_every_cause_has_a_case() -> None:
         "partitions-unread",
         "subscription-missing",
         "topology-not-ready",
+        "members-restart",  # test_triage_restarting.py
         # Causes that need a new group and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }

@@ -232,14 +232,16 @@ def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, 
     assert verdict.blind == (() if is_healthy else ("quorum",))
 
 
-def test_a_lag_that_can_not_be_read_is_no_trend() -> None:
+def test_a_lag_that_can_not_be_read_fades() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = triage.moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
         failure = Failure("UNREACHABLE", "broker 1 is away")
         return with_failures(lagging, "lag of", [("billing", failure)]) if tick > 6 else lagging
 
     assert ("consumer-slow", Subject(group="billing")) in triage.named(diagnose(triage.watched(change, ticks=6)))
-    assert diagnose(triage.watched(change, ticks=7)).is_healthy
+    (claim,) = triage.claims_of(diagnose(triage.watched(change, ticks=7)), "consumer-slow")
+    assert claim.severity is Severity.WARNING, "its lag may grow still"
+    assert diagnose(triage.watched(change, ticks=12)).is_healthy, "it was unread for as long as it had grown"
 
 
 def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_directory() -> None:

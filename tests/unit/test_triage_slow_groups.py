@@ -20,7 +20,7 @@ from console.model.lag_trend import trend_after
 from console.model.observed_logs import LogOffsets
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.rates import Counter, Rates
-from console.model.severity import Certainty
+from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import FORMER, former_of
 from console.triage.cause import Claim
@@ -553,3 +553,42 @@ def test_samples_start_over_if_an_offset_is_set_back() -> None:
     known = (Sample(0.0, 100, 50, 1),)
     assert sampled(known, lag_of(20, 120), 10.0, 20.0) == (Sample(20.0, 120, 20, 1),)
     assert sampled(known, lag_of(50, 100), 10.0, 20.0) is known
+
+
+@pytest.mark.parametrize("every", [3, 4])
+def test_the_lag_of_a_late_commit_is_no_trouble(every: int) -> None:
+    """A group commits every 15 or 20 s, so that its lag grows between two commits: no poll has a row above information.
+    If it commits less than is written, its lag is a row.
+    """
+
+    def rows(share: float) -> Callable[[int], list[tuple[int, int, str]]]:
+        return lambda tick: [(100 + int(share * 60 * (tick - tick % every)), 100 + 60 * tick, "app-1")] * 6
+
+    for ticks in range(1, 30):
+        assert all(each.severity is Severity.INFO for each in slow(rows(1), ticks)), ticks
+    assert any(each.severity is not Severity.INFO for each in slow(rows(0.5), 25))
+
+
+@pytest.mark.parametrize("wanted", [("mails",), ("mails", "orders"), ()])
+def test_a_topic_to_which_no_member_subscribes_any_more_is_named(wanted: tuple[str, ...]) -> None:
+    """A group read topics orders and mails, and from tick 4 on commits only in mails. wanted: the subscription of its
+    member from then on; empty if it is unknown.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        left = tick >= 4
+        held = (("mails", 0),) if left else (("mails", 0), ("orders", 0))
+        topics = wanted if left else ("mails", "orders")
+        at, end = 100 + 50 * min(tick, 3), 100 + 50 * tick
+        lags = (
+            cluster.PartitionLag("orders", 0, at, end, end - at, "" if left else "m"),
+            cluster.PartitionLag("mails", 0, end, end, 0, "m"),
+        )
+        member = cluster.GroupMember("m", "app", "/10.0.0.1", held, topics=topics)
+        group = cluster.Group("billing", "Stable", "classic", "consumer", coordinator=1, members=(member,))
+        return replace(snapshot, groups={"billing": group}, lags={"billing": cluster.GroupLag(lags)})
+
+    found = diagnose(watched(change, 14, before=change(healthy(), 0))).causes
+    titles = [each.claim.title for each in found if each.claim.cause == "consumer-slow"]
+    is_left = wanted == ("mails",)
+    assert any("no member subscribes to orders any more" in each for each in titles) is is_left

@@ -44,6 +44,7 @@ from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
 from console.triage.past import RETENTION, is_tighter
 from console.triage.remembered import remembered, remembered_by
+from console.triage.restarting_groups import members_restarting
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
 from console.triage.silence import SETTLES, WROTE, Silence, fell_silent, fell_silent_at_leader, silences
@@ -1167,6 +1168,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
             *(cause.Evidence(risk.text, f"the rule {risk.name} of plans") for risk in risks),
             *((cause.Evidence(f"{rescue}: the change may be meant to help", "events before it"),) if rescue else ()),
             *_why(made, observations.last.snapshot),
+            *_restarts(made, observations),
             *(
                 cause.Evidence(
                     f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal"
@@ -1248,6 +1250,15 @@ def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.P
     if not suffers.connectors:  # pass on the same object in each poll, so that later steps use their caches
         return suffers.predicted
     return (*suffers.predicted, *cause.predict_groups(groups_of(observations.last.snapshot, suffers.connectors)))
+
+
+def _restarts(made: _Made, observations: Observations) -> Iterator[cause.Evidence]:
+    """Yield the groups that suffer and whose members leave and come again and again."""
+    departures = observations.past.members.departures
+    for name in made.suffers.groups if departures else ():
+        found = members_restarting(observations, name) if name in departures else None
+        if found is not None:
+            yield cause.Evidence(f"{found.said}: the reason is in its log", "DescribeGroups over time")
 
 
 def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:

@@ -18,7 +18,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
 from console.plan.limit_risks import LEAST_SESSION, LONGEST_SESSION, contradictions
 from console.triage import cause, memberships, symptoms
-from console.triage.causes import access, changed
+from console.triage.causes import access, changed, restarting
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
@@ -57,6 +57,8 @@ a margin.
 """
 LASTS = 4.0
 """Seconds for which a lag has to grow to be more than a burst of records."""
+STAYS = 15.0
+"""The same for a lag that may just wait for a late commit, at least `LATE` times the longest pause between commits."""
 BEHIND = 10.0
 """Seconds that records have to wait before a growing lag counts as a problem: most consumers commit every five
 seconds.
@@ -150,7 +152,7 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
         group, trend = reading.group, reading.trend
         # A consumer that assigns itself partitions commits without being a member, so a group without members may be at
         # work.
-        if trend is None or not symptoms.grows(trend) or not _rests(trend):
+        if trend is None or not _rests(trend) or not (symptoms.grows(trend) or _fades(observations, group.name)):
             continue
         successor = successors.get(group.name)
         crossed = upgraded(observations.past.upgrades, observations.last.at - _stood(trend))
@@ -195,6 +197,11 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+def _fades(observations: Observations, group: str) -> bool:
+    """Return whether the lag of a group grew until some polls ago."""
+    return (symptoms.LAG_GROWS, symptoms.Subject(group=group)) in observations.fading
 
 
 def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
@@ -741,29 +748,27 @@ def _slow_group(
         return None
     # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
     began = since or watched
-    lasts = trend.last.at - began.timestamp() >= LASTS
+    grew_for = trend.last.at - began.timestamp()
+    lasts = grew_for >= LASTS
     lags = not is_empty and _falls_behind(trend, began) and not rebalanced and lasts
     # For a group at work, a growing lag may be a burst of records: it matters only if it lasts and records wait long.
-    waits_for = trend.longest_behind
-    is_burst = (
-        (is_empty and had_members)
-        or not (is_empty or rebalanced or lasts or again)
-        or (waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND)
-    )
+    is_burst = (is_empty and had_members) or not (is_empty or rebalanced or lasts or again) or _is_short(trend)
     uneven = _uneven(trend) if lags else None
     fewer = _fewer(reading.group, left) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
+    if not (lags or rebalanced) and (unsubscribed := _unsubscribed(reading.group, trend)):
+        return _of_unsubscribed(subject, reading.group, trend, unsubscribed, since, is_burst=is_burst)
+    is_slow = lags or rebalanced or _outlasts_commits(trend, grew_for)
     return cause.Claim(
         cause="consumer-slow",
         subject=subject,
-        severity=Severity.INFO if is_burst else Severity.HIGH,
+        severity=Severity.HIGH if is_slow and not is_burst else Severity.INFO,
         certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
-        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s"
-        f"{f': {_place(uneven.place)} gets most of the records' if uneven else ''}",
+        title=_how_it_lags(subject.group or "", trend, uneven),
         since=since,
         evidence=cause.given(
             _lag(trend),
-            _COMMITS_SLOWLY if lags else _FOR_A_MOMENT,
+            _COMMITS_SLOWLY if lags else None if (trend.rate or 0.0) <= 0 else _FOR_A_MOMENT,
             _most_in_one(uneven) if uneven else None,
             fewer,
             full,
@@ -771,6 +776,74 @@ def _slow_group(
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
         next=_next_of_slow(uneven is not None, fewer is not None, full is not None),
         fold=("lags", "lag, and ever more"),
+    )
+
+
+def _how_it_lags(group: str, trend: LagTrend, uneven: _Uneven | None) -> str:
+    where = f": {_place(uneven.place)} gets most of the records" if uneven else ""
+    return f"group {group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s{where}"
+
+
+def _is_short(trend: LagTrend) -> bool:
+    waits_for = trend.longest_behind
+    return waits_for.seconds is not None and not waits_for.least and waits_for.seconds < BEHIND
+
+
+def _outlasts_commits(trend: LagTrend, grew_for: float) -> bool:
+    """Return whether a lag grew for longer than it may between two commits. grew_for: seconds."""
+    return grew_for >= max(STAYS, LATE * max(each.pause for each in trend.standing.values()))
+
+
+def _unsubscribed(group: Group, trend: LagTrend) -> Sequence[str]:
+    """Return the topics, sorted, whose lag grows because no member of the group subscribes to them any more; empty if
+    the lag also grows in other topics, or if the subscriptions are unknown.
+    """
+    members = group.members or ()
+    if group.state != memberships.STABLE or not members or any(each.regex or not each.topics for each in members):
+        return ()
+    wanted = {topic for each in members for topic in (*each.topics, *(topic for topic, _ in each.assignment))}
+    growing = {topic for (topic, _), each in trend.partitions.items() if (each.rate or 0.0) > 0}
+    return sorted(growing) if wanted.isdisjoint(growing) else ()
+
+
+def _of_unsubscribed(
+    subject: symptoms.Subject,
+    group: Group,
+    trend: LagTrend,
+    topics: Sequence[str],
+    since: datetime | None,
+    *,
+    is_burst: bool,
+) -> cause.Claim:
+    """Return the claim that records wait in topics to which no member of a group subscribes any more.
+
+    Args:
+        topics: these topics.
+        since: the time since which the lag grows, UTC; None if that was before the first poll.
+        is_burst: whether the records have not waited long enough for a problem.
+    """
+    names = first_few(topics, FEW)
+    waiting = sum(max(0, row.lag) for row in trend.last.lag.partitions if row.topic in topics)
+    wanted = sorted({topic for each in group.members or () for topic in each.topics})
+    return cause.Claim(
+        cause="consumer-slow",
+        subject=subject,
+        severity=Severity.INFO if is_burst else Severity.HIGH,
+        certainty=Certainty.POSSIBLE,  # its clients may have left the topics on purpose
+        title=f"group {group.name}: no member subscribes to {names} any more, where {plural(waiting, 'record')} wait",
+        since=since,
+        evidence=(
+            _lag(trend),
+            cause.Evidence(f"its members subscribe only to {first_few(wanted, FEW)}", "DescribeGroups"),
+            cause.Evidence(f"no member reads {names}; it has offsets there, and records are written", "OffsetFetch"),
+        ),
+        predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
+        next=(
+            cause.Next(
+                f"look at the subscription in the last release of its clients: should they read {names}? If not, look "
+                f"at what still writes to {names}; no client reads that for this group"
+            ),
+        ),
     )
 
 
@@ -1227,6 +1300,7 @@ CAUSES = (
             "kac saw none), while records were written, if a client left, came again and left again"
         ),
     ),
+    restarting.CAUSE,
     cause.CauseRule(
         "group-stopped",
         _stopped,
