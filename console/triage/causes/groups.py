@@ -1329,7 +1329,8 @@ CAUSES = (
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "
-            "than 10 s; possible for a minute if 2.5 times as many records arrive as before, by the times of the "
+            "than 10 s, and for 15 s if it may just commit late; possible for topics to which no member subscribes any "
+            "more, and for a minute if 2.5 times as many records arrive as before, by the times of the "
             "records if kac was not there. Names the member, host, leader, topic or few partitions with 80 % of the "
             "growth, and a member that has most partitions while another one with the same topics has none, or far "
             "fewer. Says if it commits about after each record, 50 times a second or more"
