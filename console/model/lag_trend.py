@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, zip_longest
+from math import inf
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -39,6 +40,10 @@ known.
 """
 STUCK_WHOLE, MISSED_WHOLE = 20.0, 3.0
 """The same two limits if several partitions of a group wait, and no partition has a newer commit."""
+TOGETHER = 5.0
+"""Maximum seconds between the times since which two of these partitions wait. If a later one counted, a partition that
+is stuck after 10 s would not be stuck any more as soon as a record came to the other one.
+"""
 PAUSED = 1.3
 """A partition counts as stuck only after this multiple of the longest pause between two of its commits."""
 RHYTHM = 3
@@ -395,6 +400,8 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
         read |= now.committed <= now.end
         moves = before.moves + 1
         return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, moves, read, held)
+    # The first member has just begun, as of a job that comes from time to time: no record waited for it before.
+    begins = held and not before.held
     # Keep the object if nothing changed: a cluster may have 100,000 idle partitions.
     if (read, held) != (before.read, before.held):
         before = before._replace(read=read, held=held)
@@ -405,7 +412,9 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
         return before._replace(since=at, end=now.end, grew=None)
     if grew is None and now.end > before.end:
         grew = max(since, at - passed)
-    if held and not now.member:
+    if begins:
+        since, grew = at, None if grew is None else at
+    elif held and not now.member:
         since, grew = since + passed, None if grew is None else grew + passed
     return before if (since, grew) == (before.since, before.grew) else before._replace(since=since, grew=grew)
 
@@ -430,7 +439,8 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
         if p.member and _drains(p, stands, rate, base.at):
             busy.add(p.member)
     anywhere = max(moved.values(), default=None)
-    several = sum(stands.grew is not None for _, _, stands, _ in each) > 1
+    waiting = sorted(stands.grew for _, _, stands, _ in each if stands.grew is not None)[:2]
+    second = waiting[1] if waiting[1:] else inf
     found = {}
     for where, p, stands, rate in each:
         still = 0.0 if stands.since is None else now.at - stands.since
@@ -440,7 +450,15 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
         stuck = (
             waited > delay
             and not waits
-            and _is_stuck(p, stands, waited - delay, of_member, anywhere, intervals.get(p.member), several=several)
+            and _is_stuck(
+                p,
+                stands,
+                waited - delay,
+                of_member,
+                anywhere,
+                intervals.get(p.member),
+                several=stands.grew is not None and second <= stands.grew + TOGETHER,
+            )
         )
         if rate is not None or still:
             found[where] = PartitionTrend(rate, still, stuck)
@@ -503,7 +521,7 @@ def _is_stuck(
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
         anywhere: the time at which a commit of the group last moved, Unix seconds; None for never.
         interval: seconds between two commits of the member; None if unknown.
-        several: whether records wait in more than one partition of the group.
+        several: whether records began to wait in another partition of the group at the same time or earlier.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were
     # written since then prove that one waits.

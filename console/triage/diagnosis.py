@@ -49,7 +49,7 @@ from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.restarts import undecided
 from console.triage.settling import Held, still_held
-from console.triage.symptoms import BROKER_SILENT, WORK, Key, Subject, Symptom
+from console.triage.symptoms import BROKER_SILENT, LAG_GROWS, WORK, Key, Subject, Symptom
 from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
@@ -178,9 +178,12 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
     claims, explained, excused = _unannounced(claims, explained, announced)
     waiting = ((BROKER_SILENT, Subject(broker=broker)) for broker in undecided(observations))
     excused = excused | {index.by_key[key] for key in waiting if key in index.by_key}
-    held = () if before is None else _held(before, claims, explained, index, observations.last.at, announced)
-    claims = [*(each.claim for each in held), *claims]
-    explained = [*(_explained(each.claim.predicted, index) for each in held), *explained]
+    held = () if before is None else _held(before, claims, explained, index, observations, announced)
+    stay = [_explained(each.claim.predicted, index) for each in held]
+    kept = [each.claim for each in held]
+    if faint:
+        kept = [*map(partial(_faded, observations=observations, index=index, faint=faint), kept, stay)]
+    claims, explained = [*kept, *claims], [*stay, *explained]
     quiet = index.work | faint
     remaining = index.every - excused - quiet.difference(*explained if quiet else ())
     shown, open_ = _chosen(claims, explained, remaining)
@@ -218,13 +221,16 @@ def _faded(claim: Claim, mine: _Places, observations: Observations, index: _Inde
         return claim
     found = [observations.fading[each.name, each.subject] for each in (index.symptoms[n] for n in mine)]
     first = min(found, key=attrgetter("since"))
-    said = first.said(observations.last.snapshot)
+    said = Evidence(first.said(observations.last.snapshot), _FADES)
     is_less = claim.severity is Severity.HIGH and not any(each.is_restless for each in found)
     return replace(
         claim,
         severity=Severity.WARNING if is_less else claim.severity,
-        evidence=(*claim.evidence, Evidence(said, "OffsetFetch, ListOffsets over time")),
+        evidence=(*(each for each in claim.evidence if each.source != _FADES), said),
     )
+
+
+_FADES = "OffsetFetch, ListOffsets over time"
 
 
 def _held(
@@ -232,7 +238,7 @@ def _held(
     claims: Sequence[Claim],
     explained: Sequence[_Places],
     index: _Index,
-    at: datetime,
+    observations: Observations,
     announced: frozenset[Subject],
 ) -> tuple[Held, ...]:
     """Return the causes of the last verdict that stay although no rule claims them now (`still_held`).
@@ -241,9 +247,12 @@ def _held(
         before: the last verdict.
         claims: the claims of this poll.
         explained: the symptoms that each claim explains.
-        at: the time of this poll, UTC.
         announced: the subjects of announced work.
     """
+    # The evidence of a cause and the growth of its lag have both gone: it may be repaired.
+    calm = frozenset(
+        index.by_key[key] for key, each in observations.fading.items() if key[0] == LAG_GROWS and not each.is_restless
+    )
     known = {each.name: each for each in before.held}
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))
@@ -253,9 +262,10 @@ def _held(
     ]
 
     def look(claim: Claim) -> Mapping[int, str]:
-        return {n: index.symptoms[n].name for n in _explained(claim.predicted, index)}
+        mine = _explained(claim.predicted, index)
+        return {n: index.symptoms[n].name for n in mine if not calm.issuperset(mine)}
 
-    return tuple(still_held(former, claims, explained, look, at))
+    return tuple(still_held(former, claims, explained, look, observations.last.at))
 
 
 def _unannounced(

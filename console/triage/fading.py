@@ -5,7 +5,7 @@ their repair is seen, or until they were absent for as long as it takes to prove
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,19 +13,23 @@ from console.model.lag_trend import WINDOW, LagTrend
 from console.model.numbers import time_of_day
 from console.model.snapshot import LAG_UNREAD, Snapshot
 from console.triage import symptoms
-from console.triage.memberships import Memberships
+from console.triage.memberships import Memberships, leave_again
 from console.triage.past import Past
 
 PROVED = timedelta(seconds=2 * WINDOW)
 """Maximum time for which a symptom stays after the last poll that shows it: the longest time between the two polls that
 a trend compares."""
 RESTLESS = timedelta(minutes=2)
-"""The same for a group without members, and for one whose members left at least `AGAIN` times within this time."""
+"""The same for a group whose members left, and for one whose members left at least `AGAIN` times each within this time.
+"""
 AGAIN = 2
 SLOWLY = 0.5
 """Minimum records per second by which a lag grows on that grew faster before."""
 LOW = 0.5
 """The share of the highest lag within a trend to which a lag falls by a commit, or by a reader that works."""
+FRESH = 10.0
+"""Maximum seconds for which the next record of a group has waited that reads up to the end, as a job does in each run.
+"""
 MOST = 100
 """Maximum number of symptoms that fade. If more end at once, all of them end, so that a verdict is never expensive
 because thousands of groups recover."""
@@ -40,7 +44,7 @@ class Fading(NamedTuple):
     stood: timedelta
     """The time for which polls showed it."""
     is_restless: bool = False
-    """Whether the group has no member, or its members leave again and again."""
+    """Whether the group's members left, or leave again and again."""
 
     def said(self, snapshot: Snapshot) -> str:
         """Return, as text, what replaces the symptom now."""
@@ -72,6 +76,7 @@ def fading_after(
         Empty if more than `MOST` would fade.
     """
     found: dict[symptoms.Key, Fading] = {}
+    unread = unread_lags(poll.snapshot) if began else ()
     # A change that was taken back is a repair.
     repaired = max((at for _, at in past.ended), default=None)
     for key, start in began.items():
@@ -80,8 +85,9 @@ def fading_after(
         each = known.get(key) or Fading(before[key], poll.at, poll.at - start)
         restless = _is_restless(key[1].group or "", past.members, poll)
         longest = RESTLESS if restless else PROVED
+        is_unread = (key[1].group or "") in unread
         if poll.at - each.since < min(each.stood, longest) and not _is_over(
-            key, start, poll.snapshot, restless=restless
+            key, start, poll.snapshot, restless=restless, unread=is_unread
         ):
             found[key] = each._replace(is_restless=restless)
     return found if len(found) <= MOST else {}
@@ -92,39 +98,49 @@ def may_fade(key: symptoms.Key) -> bool:
     return key[0] in (symptoms.LAG_GROWS, symptoms.COMMIT_STANDS_STILL)
 
 
-def still_grows(key: symptoms.Key, snapshot: Snapshot) -> bool:
-    """Return whether a symptom of a growing lag goes on: the lag grows, more slowly than a new symptom needs."""
+def still_grows(key: symptoms.Key, snapshot: Snapshot, unread: Collection[str]) -> bool:
+    """Return whether a symptom of a growing lag goes on: the lag grows, more slowly than a new symptom needs. unread:
+    the groups whose lag can't be read now.
+    """
     name = key[1].group or ""
-    trend = snapshot.lag_trends.get(name) if key[0] == symptoms.LAG_GROWS else None
-    return trend is not None and symptoms.grows(trend, SLOWLY) and not _is_unread(name, snapshot)
+    trend = snapshot.lag_trends.get(name) if key[0] == symptoms.LAG_GROWS and name not in unread else None
+    return trend is not None and symptoms.grows(trend, SLOWLY)
 
 
-def _is_unread(group: str, snapshot: Snapshot) -> bool:
-    return any(each.part == LAG_UNREAD and each.entity == group for each in snapshot.failures)
+def unread_lags(snapshot: Snapshot) -> Collection[str]:
+    """Return the groups whose lag can't be read now."""
+    return frozenset(each.entity for each in snapshot.failures if each.part == LAG_UNREAD)
 
 
 def _is_restless(name: str, members: Memberships, poll: symptoms.Poll) -> bool:
     group = poll.snapshot.groups.get(name)
     left = members.departures.get(name, ())
-    return (group is not None and group.is_vacant) or sum(each.at > poll.at - RESTLESS for each in left) >= AGAIN
+    if group is not None and group.is_vacant:
+        return name in members.left  # a job that assigns its partitions itself never had members, and reads
+    return leave_again([each for each in left if each.at > poll.at - RESTLESS], poll.at, AGAIN)
 
 
-def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot, *, restless: bool) -> bool:
+def _is_over(key: symptoms.Key, began: datetime, snapshot: Snapshot, *, restless: bool, unread: bool) -> bool:
     """Return whether a poll proves the end of a symptom that it does not show: its group or partition is not there any
-    more, the partition's commit moved, or the lag is as low as before the symptom, or far below its highest value.
+    more, the partition's commit moved, the next record has not waited for long, or the lag is as low as before the
+    symptom, or far below its highest value.
 
     Args:
         began: the beginning of the symptom, UTC.
         restless: whether members of the group leave again and again: a start may read much, and end the same way.
+        unread: whether the lag can't be read now, so that `snapshot` has a former one.
     """
     _, subject = key
     name = subject.group or ""
     trend, lag = snapshot.lag_trends.get(name), snapshot.lags.get(name)
     if name not in snapshot.groups or trend is None or lag is None:
         return True
-    if _is_unread(name, snapshot):
+    if unread:
         return False
     if subject.topic is None:
+        waits_for = trend.longest_behind
+        if waits_for.seconds is not None and not waits_for.least and waits_for.seconds < FRESH:
+            return True
         peak = 0 if restless else sum(each.high for each in trend.standing.values())
         return lag.total <= max(usual_lag(trend, began), LOW * peak)
     stands = trend.standing.get((subject.topic, subject.partition or 0))

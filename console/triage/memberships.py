@@ -37,6 +37,8 @@ MOST = 3
 """Maximum number of members that are remembered of a group, the latest ones that left."""
 DEPARTURES_KEPT, MOST_DEPARTURES = timedelta(minutes=10), 32
 """The period for which departures of members are kept, and their maximum number for a group."""
+STAYS = 1.5
+"""Members stay if none left for this multiple of the longest time between two departures of one client."""
 
 FOLLOWED = timedelta(minutes=2)
 """Maximum time between two arrivals of members that follow one another."""
@@ -375,6 +377,33 @@ def _members(group: Group | None) -> Mapping[str, GroupMember] | None:
     if group is None or group.members is None:
         return None
     return {each.member_id: each for each in group.members}
+
+
+def leave_again(departures: Sequence[Departure], at: datetime, times: int) -> bool:
+    """Return whether a client left a group again and again: at least `times` times, and the last time not so long ago
+    that its present member stays. The clients of a deployment leave once each.
+
+    Args:
+        departures: those that count, the earliest first.
+        at: the present time, UTC.
+    """
+    mine: dict[str, list[Departure]] = {}
+    for each in departures:
+        mine.setdefault(each.who, []).append(each)
+    again = any(len(left) >= times * max(each.alike for each in left) for left in mine.values())
+    return again and not members_stay(departures, at)
+
+
+def members_stay(departures: Sequence[Departure], at: datetime) -> bool:
+    """Return whether no member left for `STAYS` (1.5) times the longest time between two departures of one client. at:
+    the present time, UTC.
+    """
+    last: dict[str, datetime] = {}
+    longest = timedelta(0)
+    for each in departures:
+        longest = max(longest, each.at - last.get(each.who, each.at))
+        last[each.who] = each.at
+    return all(at - each > STAYS * longest for each in last.values())
 
 
 def who(member: GroupMember) -> str:

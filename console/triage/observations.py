@@ -18,7 +18,7 @@ from console.model.parts import Part
 from console.model.quorum import leaders_clock
 from console.triage import symptoms
 from console.triage.answer_times import Late, Took, late_after, took_after
-from console.triage.fading import Fading, fading_after, may_fade, still_grows
+from console.triage.fading import Fading, fading_after, may_fade, still_grows, unread_lags
 from console.triage.filled import Looks, looks_after
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
@@ -353,7 +353,8 @@ def _with_former(
         return {}, {}
     former = observations.seen
     ended = [key for key in former if key not in now and may_fade(key)]
-    going_on = {key: former[key] for key in ended if still_grows(key, poll.snapshot)}
+    unread = unread_lags(poll.snapshot) if ended else ()
+    going_on = {key: former[key] for key in ended if still_grows(key, poll.snapshot, unread)}
     began = {key: observations.intervals[key][-1].began for key in ended if key not in going_on}
     fading = fading_after(observations.fading, former, began, past, poll)
     return {**going_on, **{key: each.symptom for key, each in fading.items()}}, fading

@@ -45,13 +45,16 @@ class Restarting(NamedTuple):
 
 
 def members_restarting(observations: Observations, name: str) -> Restarting | None:
-    """Return how the members of a group leave again and again; None if one of them stays, if they left less than
-    `OFTEN` times each, if the last one left more than `LATELY` ago, or if the group is not behind.
+    """Return how the members of a group leave again and again; None if one of them stays, if all stay longer than
+    before, if they left less than `OFTEN` times each, if the last one left more than `LATELY` ago, or if the group is
+    not behind.
     """
     group, now = observations.last.snapshot.groups.get(name), observations.last.at
     departures = observations.past.members.departures.get(name, ())
     symptom = observations.of_groups(symptoms.LAG_GROWS).get(name)
     if group is None or symptom is None or len(departures) < OFTEN or departures[-1].at <= now - LATELY:
+        return None
+    if not group.is_vacant and memberships.members_stay(departures, now):
         return None
     began = observations.since(symptom) or observations.began
     left = [each for each in departures if each.at >= began - BEFORE]

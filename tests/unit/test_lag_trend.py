@@ -300,3 +300,22 @@ def test_several_partitions_that_stand_still_at_once_wait_for_a_longer_batch_fir
 
     assert stuck_at(40, standing=1) < 14
     assert 20 <= stuck_at(40, standing=2) < 26
+
+
+def test_a_record_in_another_partition_does_not_end_a_stuck_one() -> None:
+    """A member commits every 2 s and hangs at 40 s. Its other partition gets records from 54 s on."""
+    known = None
+    for second in range(0, 80, 2):
+        done, late = min(second, 40), max(0, second - 53)
+        rows = (PartitionLag("t", 0, done, second, second - done, "m"), PartitionLag("t", 1, 0, late, late, "m"))
+        known = trend_after(known, GroupLag(rows), float(second))
+        assert ("t", 0) in known.stuck or second < 52, second
+
+
+def test_a_partition_is_not_stuck_as_soon_as_its_first_member_joins() -> None:
+    """Records wait for 600 s before kac sees a member, as of a job that comes every ten minutes."""
+    known = None
+    for second in range(0, 612, 4):
+        member = "m" if second >= 600 else ""
+        known = trend_after(known, lag((100, 200 + second, member)), float(second))
+        assert not known.stuck, second

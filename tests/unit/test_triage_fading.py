@@ -78,6 +78,83 @@ def test_members_that_leave_again_and_again_keep_a_row_for_two_minutes() -> None
     assert found.stood < fading.RESTLESS
 
 
+def with_members(snapshot: Snapshot, *ids: str) -> Snapshot:
+    """Return the snapshot in which group billing has these members, each on a host of its own, and is empty without
+    any.
+    """
+    group = snapshot.groups["billing"]
+    members = tuple(cluster.GroupMember(each, "app", f"/{each[:1]}", (("orders", 0),)) for each in ids)
+    state = "Stable" if members else "Empty"
+    return replace(snapshot, groups={"billing": replace(group, members=members, state=state)})
+
+
+def test_a_deployment_that_repairs_a_group_does_not_keep_its_row() -> None:
+    """From tick 16 on, three members are replaced one after the other, and read a bit more than is written."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        ids = (f"{each}{int(tick >= 16 + n)}" for n, each in enumerate("abc"))
+        return with_members(lagging(to(450, 10))(snapshot, tick), *ids)
+
+    assert rows(change, 15)
+    found = watched(change, 19, before=change(healthy(), 0)).fading
+    assert not found[LAG_GROWS, BILLING].is_restless
+    assert not rows(change, 26)
+
+
+def test_members_that_stay_at_last_let_the_row_fade() -> None:
+    """A member restarts every 15 s until tick 16, and then stays and catches up slowly."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return with_members(lagging(to(450, 10, at=18))(snapshot, tick), f"a{min(tick, 17) // 3}")
+
+    assert rows(change, 17)
+    assert watched(change, 19, before=change(healthy(), 0)).fading[LAG_GROWS, BILLING].is_restless
+    assert not rows(change, 28)
+
+
+@pytest.mark.parametrize("every", [12, 60])
+def test_the_commit_of_a_job_without_members_ends_the_growth_of_its_lag(every: int) -> None:
+    """A job assigns its partitions itself, and commits every minute or every five minutes up to 20 s before."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = max(0, tick // every * every - 4) if tick >= every else -every
+        return with_members(moved(snapshot, {0: (10_000 + 50 * at, 10_000 + 50 * tick)}, member=""))
+
+    known = watched(change, 4 * every + 1, before=change(healthy(), 0))
+    assert not known.fading
+    assert (LAG_GROWS, BILLING) in known.intervals
+    for ticks in range(4 * every, 5 * every, 3):
+        verdict = diagnose(watched(change, ticks, before=change(healthy(), 0)))
+        assert verdict.is_calm, (ticks, verdict)
+
+
+def test_a_lag_of_a_few_seconds_ends_the_row_of_a_group_whose_members_left() -> None:
+    """A member leaves at tick 4. Others read all but the last seconds at tick 16 and leave at tick 17."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = min(tick, 4) if tick < 16 else 15
+        members = ("a1",) if tick < 4 else ("a2",) if tick == 16 else ()
+        return with_members(moved(snapshot, {0: (100 + 50 * at, 110 + 50 * tick)}), *members)
+
+    assert (LAG_GROWS, BILLING) in watched(change, 15, before=change(healthy(), 0)).seen
+    assert (LAG_GROWS, BILLING) not in watched(change, 16, before=change(healthy(), 0)).seen
+
+
+def test_a_group_with_members_is_not_called_stopped_while_its_lag_shrinks() -> None:
+    """A deployment stops all members for 30 s, and the new ones catch up slowly."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lag = 10 if tick < 8 else 10 + 50 * (tick - 8) if tick < 14 else max(10, 310 - 10 * (tick - 14))
+        members = () if 8 <= tick < 14 else (("a1", "b1", "c1") if tick < 8 else ("a2", "b2", "c2"))
+        return with_members(lagging(lambda _: lag)(snapshot, tick), *members)
+
+    verdict = None
+    for ticks in range(1, 30):
+        verdict = diagnose(watched(change, ticks, before=change(healthy(), 0)), before=verdict)
+        if ticks >= 16:
+            assert all(each.claim.cause != "group-stopped" for each in verdict.causes), ticks
+
+
 @pytest.mark.parametrize("is_read", [False, True])
 def test_a_stuck_partition_whose_member_is_unknown_in_a_rebalance_is_stuck_still(*, is_read: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

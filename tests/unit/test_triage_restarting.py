@@ -76,6 +76,11 @@ def test_an_only_member_that_restarts_again_and_again_is_named() -> None:
             lambda tick: 60 * tick if tick < 16 else 0,
             id="it caught up",
         ),
+        pytest.param(
+            lambda tick: [f"app-{tick // 3}"] if tick < 15 else ["app-9"],
+            lambda tick: 60 * tick,
+            id="the last one stays for longer than those before, and is slow",
+        ),
     ],
 )
 def test_members_that_leave_for_another_reason_are_not_named(

@@ -769,9 +769,9 @@ def _slow_group(
     trend, is_empty, again = reading.trend, reading.group.is_vacant, len(lagged) > 1
     since = lagged[-1].began if lagged and lagged[-1].began > watched else None
     rebalanced = _rebalanced(rebalanced_at or (), trend)
-    if not trend.moving or (is_empty and _rests(trend)):
-        return None
     # A group without members may only commit now and then; if it had members, `_stopped` will soon report it.
+    if _rests(trend) if is_empty else not trend.moving:
+        return None
     began = since or watched
     grew_for = trend.last.at - began.timestamp()
     lasts = grew_for >= LASTS
@@ -852,12 +852,12 @@ def _of_unsubscribed(
         subject=subject,
         severity=Severity.INFO if is_burst else Severity.HIGH,
         certainty=Certainty.POSSIBLE,  # its clients may have left the topics on purpose
-        title=f"group {group.name}: no member subscribes to {names} any more, where {plural(waiting, 'record')} wait",
+        title=f"group {group.name}: no member subscribes to {names} any more, and records wait there",
         since=since,
         evidence=(
             _lag(trend),
             cause.Evidence(f"its members subscribe only to {first_few(wanted, FEW)}", "DescribeGroups"),
-            cause.Evidence(f"no member reads {names}; it has offsets there, and records are written", "OffsetFetch"),
+            cause.Evidence(f"no member reads {names}, where {plural(waiting, 'record')} wait for it", "OffsetFetch"),
         ),
         predicted=cause.predict(symptoms.LAG_GROWS, subject=subject),
         next=(

@@ -47,8 +47,9 @@ def _claim(found: Restarting, observations: Observations) -> cause.Claim:
         ),
         next=(
             cause.Next(
-                f"look at the log of {who}: why does its process end soon after its start? Something starts it again "
-                "each time. Reset no offset: the group has read all records up to its commits"
+                f"look at the log of {who}: why does its process end soon after its start, or its client leave the "
+                "group (as after max.poll.interval.ms without a poll)? Reset no offset: the group has read all records "
+                "up to its commits"
             ),
         ),
     )
