@@ -21,7 +21,9 @@ MAX_LINKS = 40
 
 
 class UntrustedPath(OSError):
-    """The path that kac writes to has a link, file or folder of another user; or another user may change a program."""
+    """A link, file or folder that kac would use belongs to another user, or another user may change it, such as a
+    program.
+    """
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EPERM, what, str(path))

@@ -1,4 +1,4 @@
-"""The only output of this process: standard output, standard error, the log and the clipboard.
+"""The only place from which this process writes: to standard output, standard error, the log and the clipboard.
 
 A character that the output's encoding lacks becomes ASCII or an escape sequence.
 """

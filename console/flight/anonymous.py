@@ -48,7 +48,8 @@ class Anonymous:
 
     def add(self, answer: flight_answer.Answer) -> None:
         """Replace the names in a response by pseudonyms and pass it to the other sink. Drop a response that can't be
-        decoded, or whose API version is unknown or only a proposal's. Raises OSError if the other sink does.
+        decoded, or whose API version is unknown or exists only in a proposal (KIP). Raises OSError if the other
+        sink does.
         """
         if answer.api_key == flight_answer.HANDSHAKE:
             try:

@@ -16,8 +16,9 @@ org.apache.kafka.connect.mirror.MirrorCheckpointConnector org.apache.kafka.conne
 zstd none CreateTime LogAppendTime true false read_committed read_uncommitted required requested
 """
 VALUES = frozenset(_VALUES.split())
-"""Names of internal topics, types of entities, groups, listeners and features, names of states, and values of
-configs."""
+"""Names of internal topics, features, assignors, states and MirrorMaker's connectors; types of entities and groups;
+security protocols; quota keys; and values of configs.
+"""
 
 _CONFIG_WORDS = """
 abort acceptable acknowledge acks acl add advertised after algorithm allow alter always api append assertion

@@ -66,8 +66,9 @@ class Pseudonyms:
         return name if known else self.name(name)
 
     def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """Return a config's value with pseudonyms for the items of its list. Booleans, words that belong to Kafka,
-        lists of throttled replicas, and numbers in configs of numeric types stay; so does None, a missing value.
+        """Return a config's value, a comma-separated list, with a pseudonym for each item. Booleans, words that
+        belong to Kafka, lists of throttled replicas, and numbers in configs of numeric types stay; so does None,
+        a missing value.
         """
         if not value:
             return value

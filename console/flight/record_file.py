@@ -32,8 +32,8 @@ MOST_CELL = MOST_BYTES + (1 << 16)
 MOST_REPEATS = 8 << 20
 """Maximum decompressed size in bytes of a row of the table ``repeats``."""
 CHAIN = 32
-"""Maximum number of payloads in a row that each have the previous one as their base; the base of the next payload is
-the first of the row.
+"""Maximum number of payloads that follow each other with the previous one as base. The base of the next payload is
+then the first of them.
 """
 DEEPEST = 3 * CHAIN
 """Maximum number of bases in the chain of a payload."""

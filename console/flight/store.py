@@ -23,7 +23,8 @@ SAME_WAIT_MS = 10_000
 MOST_ANSWERS = 1 << 12
 """Maximum number of answers in a transaction, and in a row of ``repeats``."""
 CELL_MS = 60_000
-"""Approximate milliseconds that a row of ``repeats`` covers. Until then, each commit replaces the row by a longer one.
+"""Approximate milliseconds that a row of ``repeats`` covers. Until the row covers them, each commit replaces it by a
+longer one.
 """
 MOST_KNOWN = 1 << 16
 """Maximum number of questions in the cache, and of payloads' digests; the least recently used ones are dropped."""
@@ -67,8 +68,8 @@ class Known:
     """The cached state of a question.
 
     Attributes:
-        last: the payload of the last answer with a body; None before it.
-        first: the payload that the question's chain of bases begins with; None before it.
+        last: the payload of the last answer with a body; None if no answer had a body so far.
+        first: the payload that the question's chain of bases begins with; None if no answer had a body so far.
         problem: the problem of the last answer as JSON; None if it had a body.
         at_ms: the arrival of the last answer, milliseconds since 1970.
     """
@@ -174,8 +175,8 @@ class Store:
         return pages * size, free * size
 
     def forget_missing(self) -> None:
-        """Drop the cache's entries for questions and payloads that were deleted from the database, and begin a new row
-        of ``repeats``.
+        """Drop the cached questions and payloads that were deleted from the database. Repeated answers that follow
+        go to a new row of the table ``repeats``.
         """
         self._begin_cell()
         questions = {number for (number,) in self.database.execute("SELECT id FROM questions")}

@@ -124,8 +124,8 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return the start of a process by the kernel, which distinguishes processes that had the same id; ``""`` if it is
-    unknown, as after the end of the process.
+    """Return when a process started, as the kernel reports it, with the id of the boot: it tells apart processes
+    that had the same process id. ``""`` if it is unknown, for example because the process has ended.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -99,7 +99,9 @@ class Problems:
             self.more += 1
 
     def mended(self, line: journal_segments.Line) -> None:
-        """Remove the line before this one from the unreadable lines, because an operator let kac end that line."""
+        """Remove the line before this one from the unreadable lines: it was cut, and an operator let kac add its
+        line feed.
+        """
         self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
@@ -190,8 +192,8 @@ class JournalFile:
             _write(self.path, descriptor, entries.note_line(note))
 
     def mend(self, mended: journal_lines.Mended) -> bool:
-        """End a last line that was cut, and record that; return False if no line was cut. Raises JournalError if the
-        journal can't be written.
+        """Add the missing line feed to a last line that was cut, and append the record that says so; return False if
+        no line was cut. Raises JournalError if the journal can't be written.
         """
         if not self._segments():
             return False

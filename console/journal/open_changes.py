@@ -64,8 +64,8 @@ class OpenChanges(Generic[Where]):
         self._since = 0
 
     def take(self, line: bytes, where: Where) -> bool:
-        """Add a line; return whether the line says that an operator let kac end the line before it. Raises BadLine if
-        it is no record.
+        """Add a line; return whether the line says that the line before it was cut and an operator let kac add its
+        line feed. Raises BadLine if it is no record.
         """
         record = journal_lines.read_line(line, entries.record_of, self._see)
         match record:

@@ -35,7 +35,9 @@ LEASE = timedelta(seconds=60)
 LARGEST_LEASE = 4096
 """Maximum size in bytes of the lease's file."""
 BELIEVED = timedelta(minutes=10)
-"""A lease that ends later than this plus `LEASE` from now is ignored: another host's clock must have been wrong."""
+"""A lease that ends more than this time plus `LEASE` after the present time is ignored, because the clock of the
+host that wrote it must have been wrong.
+"""
 
 
 class Begun(Struct, frozen=True):

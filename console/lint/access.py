@@ -31,7 +31,7 @@ from console.plan.values import items_of
 
 _ANY = "*"
 _HIDDEN = re.compile(r"n[0-9a-f]{12}")
-"""A host in an anonymous record."""
+"""Matches the pseudonym that replaces a host in an anonymous record."""
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
 """Operations that should be allowed to named principals only."""
 _WRITES = frozenset({"WRITE", "CREATE"})
@@ -42,7 +42,9 @@ _MECHANISMS, _SCRAM = "sasl.enabled.mechanisms", "SCRAM-"
 _FEW_BROKERS = 2
 """Maximum number of brokers of which none is the exception."""
 _OF_BROKERS = ("sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol")
-"""The mechanisms of brokers' own logins: the files of controllers, which no broker shows, have the listener's."""
+"""Keys with the mechanisms by which brokers log in themselves. Controllers' listeners accept at least these
+mechanisms; their own settings are in the files of controllers, which no broker shows.
+"""
 
 
 @rule(
@@ -74,8 +76,8 @@ def _nothing(seen: Seen) -> Iterator[Found]:
 
 
 def _beginning_alone(acl: Acl, snapshot: Snapshot) -> str:
-    """Return the reason why a literal ACL on a topic seems to match nothing: no known topic has its name, which ends
-    like a prefix, and others begin with it. ``""`` for all other ACLs, and if topics were not read.
+    """Return the reason why a literal ACL on a topic seems to match nothing: its name ends like a prefix, no known
+    topic has this name, and other topics begin with it. ``""`` for all other ACLs, and if topics were not read.
     """
     name, topics = acl.resource_name, snapshot.topics
     is_literal = acl.pattern_type == LITERAL and acl.resource_type == _TOPIC

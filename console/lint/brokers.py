@@ -41,7 +41,7 @@ _REFUSES = frozenset(
         *(key.name for limit in TIME_LIMITS for key in broker_keys.TOPIC_SYNONYMS.get(limit, ())),
     }
 )
-"""Those by which a leader refuses records that another one accepts."""
+"""The keys of brokers by whose values one leader refuses records that another leader accepts."""
 _CONFIGS = (Part.CLUSTER, BROKER)
 
 
@@ -122,10 +122,12 @@ def _unverified(seen: Seen) -> Iterator[Found]:
 
 
 def _contradicting(seen: Seen, *, of_clients: bool) -> Iterator[Found]:
-    """Yield the contradictions of brokers' values, and of those that topics set themselves.
+    """Yield findings for contradictions between values of one broker, and between values of one topic if the topic
+    itself sets one of them.
 
     Args:
-        of_clients: whether to yield those by which clients with usual values suffer, or the others.
+        of_clients: True for only those contradictions that harm clients with the usual values
+            (`Contradiction.of_clients`), False for only the others.
     """
     of_brokers = grouped(
         (each, broker)
@@ -149,8 +151,11 @@ def _is_of_users(topic: Topic) -> bool:
 
 
 def _of_brokers(seen: Seen, found: Contradiction, brokers: list[int]) -> Iterator[Found]:
-    """Yield the findings for a contradiction of brokers: one of each if its file has to be changed, else one of all,
-    whose edits change the values where they are set. A broker's own value would hide later defaults and its file.
+    """Yield the findings for a contradiction that these brokers have. If the key can be changed only by a restart,
+    one finding for each broker, with the advice to change its file. Otherwise one finding for all of them: with
+    edits that change the value on brokers with a dynamic value, and on the cluster default for the rest; or with
+    the advice to change the files, if a new cluster default would also change other brokers. No broker gets a new
+    dynamic value, because it would hide later defaults and the broker's file.
     """
     entries = {broker: seen.of_brokers[broker].get(found.key) for broker in brokers}
     advice = f"set {found.key}={found.wanted} in its file, and restart it"
@@ -329,7 +334,9 @@ def _of_other_topics(seen: Seen) -> Iterator[Found]:
 
 
 def _are_same(seen: Seen, row: BrokerRow) -> bool:
-    """Return whether the brokers give topics the same limit, by keys in different units."""
+    """Return whether the brokers give topics the same limit, although they set it by keys in different units, such
+    as hours and milliseconds.
+    """
     names = next(names for names in broker_keys.TOPIC_SYNONYMS.values() if row.key in {key.name for key in names})
     limits = {_in_effect(seen.of_brokers[broker], names) for broker in row.values}
     return len(limits) == 1 and None not in limits

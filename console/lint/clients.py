@@ -24,7 +24,7 @@ class _Limit(NamedTuple):
     least: int
     """The lowest value that covers usual pauses of clients."""
     wanted: int
-    """Kafka's default."""
+    """Kafka's default, to which the remedy sets the key."""
     says: str
     """The effect, with the time as ``{}``."""
     unit_ms: int = 1

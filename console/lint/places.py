@@ -117,7 +117,8 @@ def without_own(resource: config.ConfigResource, key: str, entry: config.ConfigE
 def set_on(
     seen: Seen, key: str, value: str, brokers: Sequence[int], entry: config.ConfigEntry
 ) -> tuple[tuple[SetConfig, ...], str]:
-    """Return the edits that give these brokers another value of a key, and the advice if clients can't set it.
+    """Return the edits that give these brokers another value of a key, and ``""``; if clients can't set the key for the
+    whole cluster, no edits and the advice to change the files.
 
     Args:
         entry: the present value of one of the brokers.

@@ -61,9 +61,12 @@ def _near_zero(seen: Seen) -> Iterator[Found]:
 
 
 def _shuts_all_out(found: Found, quotas: Mapping[QuotaEntity, QuotaValues]) -> bool:
-    """Return whether a quota near zero holds for all clients. A quota of one client may shut it out on purpose; so may
-    a default next to clients' own quotas, and another default may beat it. A low limit of other work than reads and
-    writes is a policy.
+    """Return whether a quota near zero holds for all clients: it limits reads or writes, its entity is a default, and
+    no other entity has a quota of this key.
+
+    False otherwise, because the quota may be on purpose: one of a named client may shut this client out; other quotas
+    of the key may be exceptions from a default, or beat it; and a low limit of other work than reads and writes may be
+    a policy.
     """
     entity, key = found.subject, found.key
     if not isinstance(entity, QuotaEntity) or not BY_KEY[key].is_byte_rate:

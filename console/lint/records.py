@@ -498,11 +498,11 @@ def _of_owner(
     limits: tuple[int, int],
     outlives: int,
 ) -> Iterator[Found]:
-    """Yield the findings on a topic of a system.
+    """Yield the findings on a topic whose configs delete data that the owner of the topic, such as Connect, needs.
 
     Args:
         limits: its retention in ms and in bytes.
-        outlives: the retention in ms that a longer one keeps all that the owner needs.
+        outlives: retention in ms; if the topic's is longer, it keeps all that the owner needs.
     """
     resource = config.topic_resource(topic.name)
     # Changelogs of windowed stores also delete records that are older than their windows, as Kafka Streams sets them

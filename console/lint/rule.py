@@ -30,11 +30,13 @@ AT_WORK = timedelta(seconds=60)
 AT_ONCE = timedelta(0)
 """No waiting time, for a state that no tool's unfinished work produces."""
 AFTER_ITS_CHANGE = timedelta(hours=1)
-"""The time for which the change that made a finding is a row of its own, as it has a risk (`changed-lately`)."""
+"""The time for which the change that made a finding has a row of its own in Now, because the change is a risk
+(`changed-lately`). The finding becomes a cause only after this time.
+"""
 OLD_ONLY = timedelta.max
 """No time: only a finding that was there when kac began to watch becomes a cause by the rule."""
 NAMED = 3
-"""Maximum number of entities that a line names; further ones are counted."""
+"""Maximum number of entities that a line names; for further ones it has only their number."""
 
 
 _UNREAD = Failure("UNKNOWN", "its versions were not read")
@@ -105,11 +107,14 @@ class Rule(Struct, frozen=True, kw_only=True):
     """Whether findings depend on the present time or on the time of a read, besides the parts that the rule reads."""
     stands_after: timedelta | None = None
     """The time after which a finding that began while kac watched becomes a cause in Now, at least a warning; before
-    that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
-    counts such findings. Only for states that hardly any operator chooses: clusters live with others for years."""
+    that, an operator may still be working on it. Zero: at once, because the state is never unfinished work. None:
+    such a finding never becomes a cause; Now only counts it. A rule has a time only if hardly any operator
+    chooses the state that it finds: clusters live with other findings for years.
+    """
     is_lasting: bool = False
-    """Whether clusters live with such findings for years without harm: one that kac's first look found is only a
-    possible cause in Now, a warning."""
+    """Whether clusters live with such findings for years without harm. A finding that already existed at kac's first
+    look is then only a possible cause in Now, with the severity of a warning.
+    """
 
     @property
     def reads(self) -> tuple[Part, ...]:

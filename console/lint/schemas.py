@@ -117,7 +117,9 @@ def _refused(seen: Seen) -> Iterator[Found]:
     source=AVRO_RESOLUTION,
 )
 def _breaking(seen: Seen) -> Iterator[Found]:
-    """Yield a finding for subjects with a version that readers with the version before or after it can't read."""
+    """Yield a finding for each subject with two successive versions, one of which can't read the records of the
+    other.
+    """
     for name in sorted(seen.snapshot.schemas):
         versions = read_versions(seen.snapshot, name)
         for (old, before), (new, after) in pairwise(versions):

@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
 
 def address(text: str) -> Address:
-    """Return the address of a text, ``127.0.0.1:9108`` or ``[::1]:9108``. Raises ValueError for another form."""
+    """Parse an address such as ``127.0.0.1:9108`` or ``[::1]:9108``. Raises ValueError for another form."""
     host, _, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     is_host = bare.isascii() and bare.isprintable() and " " not in bare and (":" in bare) == (bare != host)

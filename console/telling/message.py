@@ -1,4 +1,6 @@
-"""The event that receivers get if a cause has come, got worse or gone: as JSON, and as fields for a template. Pure."""
+"""The event that receivers get about a cause that is new, got worse or is gone: as JSON, and as fields for a
+template. Pure.
+"""
 
 from __future__ import annotations
 
@@ -98,8 +100,8 @@ def _plain(text: str) -> str:
 
 
 def _bounded(value: Data) -> Data:
-    """Return a copy of a tree of JSON for an event: each text plain and cut to `LONGEST` (400) characters, each list
-    and object cut to `MOST` (10) entries.
+    """Return a copy of a JSON value for an event: each text as `_plain` returns it, at most `LONGEST` (400)
+    characters; each list and object cut to `MOST` (10) entries.
     """
     if isinstance(value, str):
         return _plain(value)

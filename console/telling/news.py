@@ -1,5 +1,5 @@
-"""The decision which messages receivers get: one when a cause comes, one each time it gets worse, and one when it has
-gone. Pure.
+"""The decision which messages receivers get about a cause: one when it is new (`CAME`), one each time it gets worse
+(`WORSE`), and one when it is gone (`GONE`). Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEVERITIES = tuple(Severity)
 
 
 class What(StrEnum):
-    """The kinds of change of a cause: it came, got worse or has gone."""
+    """The kinds of message about a cause: it is new to receivers, got worse, or is gone."""
 
     CAME = "came"
     WORSE = "worse"
@@ -36,7 +36,7 @@ class What(StrEnum):
 
 
 class News(NamedTuple):
-    """A message about a change of a cause."""
+    """A message about a cause that is new, got worse or is gone."""
 
     what: What
     id: str
@@ -77,16 +77,16 @@ class Known(Struct, frozen=True):
 def news(
     known: Known, rows: Sequence[CauseRow], at: datetime, now: float, *, blind: bool = False
 ) -> tuple[Known, tuple[News, ...]]:
-    """Return the causes about which receivers know after a verdict, and the messages about the changes.
+    """Compare the causes of a verdict with those that receivers know. Return what receivers know afterwards, and the
+    messages to send.
 
-    A cause comes if it counts on the screen: it is certain, not muted, and more severe than information. An unexplained
-    symptom is reported only if it lasts for `HELD` (1 minute). A cause, even one that is muted after its message, has
-    gone once no poll found it for `HELD`. So receivers get one message about each severity that a cause reaches.
-    Several states that one row combines have one id, and have gone once all of them have; a state that is added later
-    gets its own message.
+    CAME: a cause that receivers do not know counts on the screen: it is certain, not muted, and more severe than
+    information. An unexplained symptom has to last for `HELD` (1 minute) first. WORSE: a cause reached a severity above
+    those in its messages. GONE: no poll has found the cause for `HELD`, even if it was muted meanwhile. If a row
+    combines several states, a state that is added gets a CAME of its own, and GONE is sent once all of them are gone.
 
     Args:
-        known: the result after the former verdict.
+        known: the result after the previous verdict.
         rows: the causes of the verdict, the worst first.
         at: the time of the poll, UTC, for the messages.
         now: the same time in seconds of a monotonic clock, which no step of the wall clock changes.

@@ -84,7 +84,9 @@ class Voice:
                 outbox.put(told)
 
     async def metrics(self) -> str:
-        """Return the metrics of the last poll in Prometheus' text format."""
+        """Return the metrics of the last poll in Prometheus' text format. Before the first verdict, and while no
+        node responds, they include none of the cluster except that no node responds.
+        """
         # Make the text only once for all requests after a poll, as the text of a large cluster takes a while.
         async with self._serving:
             counts = {each.name: each.counts._asdict() for each in self._outboxes}

@@ -149,9 +149,10 @@ Tape = list[list[str]]
 
 @cache
 def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Read the files of a release. Return the distinct answers as JSON texts, and case -> its tape. A tape has the
-    index of each answer in its place; a case that needs a real broker each time has LIVE in place of a tape. Both
-    are empty if nothing was recorded for the Kafka version that the tests use now.
+    """Read the files of a release. Return the distinct answers as JSON texts, and case -> its tape. In a tape, the
+    index of an answer among these texts stands in place of the answer; a case that needs a real broker each time
+    has LIVE in place of a tape. The answers and the cases are empty if nothing was recorded for the Kafka version
+    that the tests use now.
     """
     file = FOLDER / f"{release}.json.xz"
     if not file.exists():

@@ -37,8 +37,8 @@ def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) ->
 
 
 def test_brokers_and_rights(target: Target) -> None:
-    """Metadata may name any broker as the controller. It has the operations that the caller is allowed, as a bit set
-    (KIP-430).
+    """The answer to Metadata may name any broker as the controller. It contains the operations that the caller is
+    allowed, as a bit set (KIP-430).
     """
     controller = "any broker"
     answer = metadata(target, [], rights=True)

@@ -21,8 +21,8 @@ POLICY = "RecordingPolicy"
 
 
 class Recording:
-    """The policy of RecordingPolicy.java for embedded clusters: it refuses each change that has the key segment.ms,
-    with the configs that it got as the message.
+    """The policy of RecordingPolicy.java for embedded clusters: it refuses each change that has the key segment.ms.
+    The message of the refusal has the configs that the policy got.
     """
 
     def configure(self, configs: Mapping[str, str]) -> None: ...

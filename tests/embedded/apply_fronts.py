@@ -186,7 +186,7 @@ class Front(NamedTuple):
 
     def command(self, folder: Path, case: Case, *flags: str) -> list[str]:
         """Return the command line of a case's edit with these flags. In the command language the flags follow the
-        verb; elsewhere they are at the end. folder: for files.
+        verb; elsewhere they are at the end. folder: where to write the files that a front end reads.
         """
         words = self.words(folder, case)
         if words[0] == "run":

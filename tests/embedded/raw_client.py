@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE
 
 
 def header(key: int, version: int, correlation_id: int = 7, client: bytes = b"\x00\x01x") -> bytes:
-    """Return the bytes of a request header v1. key: of the API. client: the client id with its length."""
+    """Return the bytes of a request header v1. key: the API key. client: the client id with its length."""
     return struct.pack(">hhi", key, version, correlation_id) + client
 
 

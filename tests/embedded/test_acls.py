@@ -372,8 +372,8 @@ async def client() -> AsyncIterator[RawClient]:
 
 def expected(case: rights_table.Case) -> list[rights_table.Error]:
     """Return the errors that a case of the table should give here. Requests about delegation tokens have other
-    errors than in the table. The table's client has a certificate, and its brokers lack the secret key for
-    tokens; the client here has no login.
+    errors than in the table, because the client here has no login; the table's client has a certificate, and its
+    brokers lack the secret key for tokens.
     """
     if case.api.endswith("_delegation_token"):
         return [("", ErrorCode.delegation_token_request_not_allowed, rights_table.NO_PLACE)]

@@ -100,7 +100,9 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worl
 
 
 def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
-    """If a broker's advertised address belongs to another cluster, kac sends it no request, and names the reason."""
+    """If a broker's advertised address belongs to another cluster, triage names this, and kac refuses a change of
+    the broker.
+    """
     with run_in_thread(ClusterSpec(brokers=1)) as other:
         port = port_of(other, 1)
         moved = lambda one: one.state.put_broker(replace(one.state.brokers[3], port=port))  # noqa: E731

@@ -275,8 +275,8 @@ class Watch:
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 
     def gone_over(self) -> list[tuple[plan_edits.Slot, bool]]:
-        """Return (slot, whether the first client had read it before) for each of the second client's values that the
-        first client replaced.
+        """Return, for each value of the second client that the first client replaced, its slot and whether the
+        cluster described that slot to any client between the two changes.
         """
         found = []
         for number, (position, foreign, change) in enumerate(self.events):

@@ -548,8 +548,8 @@ def _items(api: str, request: Any) -> int:
 
 
 def seed(cluster: EmbeddedCluster) -> None:
-    """Add topics and two groups. Some servers describe a group without members as the group `calm` is here: Dead, with
-    offsets.
+    """Add topics and two groups without members. The group `calm` has the state Dead and committed offsets, because
+    some servers describe groups without members in this way.
     """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ids = sorted(state.brokers)

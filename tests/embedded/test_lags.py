@@ -244,8 +244,8 @@ async def test_both_are_a_key_away_in_a_narrow_terminal(demo: ThreadedCluster) -
 def test_a_password_is_no_quota_and_the_line_that_sets_one_is_named(
     demo: ThreadedCluster, given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a password is given as a quota, kac refuses it, with the line that sets a password, before it asks for the
-    password or reads a file.
+    """If a password is given as a quota, kac refuses it and names the statement that sets a password. It neither
+    asks for the password nor reads a file before.
     """
     assert cli.run(["run", "-b", demo.bootstrap, "-e", f"set user alice {given}"]) == 1
     said = capsys.readouterr().err

@@ -72,8 +72,8 @@ def calls_of(work: Callable[[], object]) -> int:
 def test_four_times_the_lines_are_four_times_the_work(
     cluster: ThreadedCluster, what: str, before: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Four times as many lines need about four times as many calls, even if a check has stored outcomes for the first
-    lines, which later lines remove.
+    """Four times as many lines need about four times as many calls, even if a `check` in the middle has stored
+    outcomes, and later lines remove these outcomes.
     """
     work = {}
     for count in (FEW, MANY):

@@ -1,4 +1,4 @@
-"""Tests of a property of operations, from any state, if kac is killed at a write or a request, or brokers stop. In
+"""Tests of a property of operations on any cluster, if kac is killed at a write or a request, or brokers stop: in
 the end either the goal is reached and nothing is left behind, or the operation says what it waits for.
 """
 

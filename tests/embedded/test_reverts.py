@@ -679,8 +679,8 @@ def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_p
 
 
 async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -> None:
-    """If the user may change but not describe, kac applies the edit, says that it found no conflict because it read
-    nothing, and that it can't revert to an unknown value.
+    """If the user may change but not describe a config, kac applies the edit, but says before that the earlier value
+    was not read, and does not stage a revert afterwards.
     """
     users = {"alice": secret.Secret("alice-secret")}
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, sasl=spec.SaslSpec(plain=users))) as running:

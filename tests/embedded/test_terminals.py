@@ -175,8 +175,8 @@ def test_no_text_fails(text: str, encoding: str) -> None:
 def test_the_console_ends_with_its_terminal(
     leader: list[str], seconds: float, cluster: ThreadedCluster, tmp_path: Path
 ) -> None:
-    """The console ends when its terminal is closed, also without SIGHUP, and with more output than the terminal
-    accepts.
+    """The console ends when its terminal is closed, even without SIGHUP, and even if it has more output than the
+    terminal accepts.
     """
     home = environment(HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state"))
     command = [*leader, sys.executable, "-m", "console", "-b", cluster.bootstrap]

@@ -84,8 +84,8 @@ async def state_of(client: AdminClient, number: int) -> history.State:
 async def test_an_applied_change_that_can_not_be_read_again_was_not_set_back(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """If the connection is lost after the last request, kac only has the value from before the change. It does not
-    report the applied change as reverted by another client.
+    """If the connection is lost after the last request, the last value that kac has read is that from before the
+    change. kac does not take it for a sign that another client reverted the applied change.
     """
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, "5000")
@@ -131,8 +131,8 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
 async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
 ) -> None:
-    """If a later change set the same value, the outcome of the first change stays unknown, because the value's presence
-    does not show it.
+    """If a later change set the same value, the outcome of the first change stays unknown, because the value may
+    come from the later one.
     """
     first = await held(client, proxy, "5000")
     session = session_of(client)

@@ -120,8 +120,8 @@ CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cl
 
 @pytest.fixture(params=["nothing", "the cluster"])
 def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
-    """Provide a cluster with topics that ANONYMOUS may not describe, and whether ANONYMOUS may describe the cluster; in
-    turn.
+    """Provide a cluster with topics that ANONYMOUS may not describe, in turn with and without the right of ANONYMOUS
+    to describe the cluster. Return (cluster, whether it has this right).
     """
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments"):

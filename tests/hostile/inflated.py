@@ -107,7 +107,8 @@ KINDS = {"responses": responses, "requests": requests, "decoders": decoders, "ne
 
 def inflated(message: Message, kind: str) -> Iterator[bytes]:
     """Yield the message with a huge count at each offset in turn, and with more than 64 KiB appended. For the kind
-    `decoders` also yield it without these bytes. For `nested` the count is below the number of appended bytes.
+    `decoders` also yield it without the appended bytes. For `nested` the count is below the number of appended
+    bytes.
     """
     claim, width = (COMPACT, 1) if message.compact else (OLD, 4)
     if kind == "nested":

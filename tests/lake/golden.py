@@ -4,12 +4,18 @@ and compare them.
 In `golden_rows/`, with times as microseconds since 1970:
 
 - `world-NN.json.gz`: random histories: the incoming rows of bronze tables by step, the operator's files, and the rows
-of gold (and of `change_event`) that a complete build makes from them. - `known-changes.json.gz`: the same for one run
-of the changes of `known_changes` on two brokers, with a poll before them and one after. `known-changes.zip`: that run's
-metadata log and request logs (`KNOWN`), from which all rows but those of the polls were read. Another run has other
-times, ids and ports. - `demo.json.gz`: gold of the demo with the recorded day's own times, in the form of
-`without_chance`. - `metadata-log.json.gz`: counts, digests and some rows of gold for the log of 157,129 records that
-``write_log(folder, 10 << 20, Day().batches())`` of `benchmarks.metadata_log` writes, in a lake with the key `KEY`.
+of gold (and of `change_event`) that a complete build makes from them.
+
+- `known-changes.json.gz`: the same for one run of the changes of `known_changes` on two brokers, with a poll before
+them and one after. Another run has other times, ids and ports.
+
+- `known-changes.zip`: the metadata log and the request logs of that run (`KNOWN`), from which all rows but those of the
+polls were read.
+
+- `demo.json.gz`: gold of the demo with the recorded day's own times, in the form of `without_chance`.
+
+- `metadata-log.json.gz`: counts, digests and some rows of gold for the log of 157,129 records that ``write_log(folder,
+10 << 20, Day().batches())`` of `benchmarks.metadata_log` writes, in a lake with the key `KEY`.
 """
 
 import gzip

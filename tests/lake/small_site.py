@@ -1,5 +1,5 @@
 """The files of a cluster with one topic, for tests: its metadata log, its broker's request log and authorizer log, a
-journal of kac, and polls. They grow by a round at a time.
+journal of kac, and polls. Each call of `Site.go_on` adds a round to them.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ TOPIC = "jBoaEDhbVBKNssPD7v9pjw"
 REQUESTS = 40
 """The number of Produce requests of alice in a round."""
 DENIALS = 7
-"""The number of alice's requests in a round that the authorizer denies; it allows one more."""
+"""The number of alice's requests in a round that the authorizer denies; it allows one further request of hers."""
 
 
 class Site:

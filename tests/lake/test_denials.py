@@ -588,8 +588,8 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """kac takes AclAuthorizer's messages about the ACLs that it found, which contain names chosen by clients, for no
-    decision.
+    """kac does not take AclAuthorizer's messages about the ACLs that it found for decisions, although clients choose
+    the names in these messages.
     """
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"

@@ -54,7 +54,7 @@ def all_by_log(seed: int, by_journal: bool) -> Told:
 
 
 def some_of_all(seed: int) -> Told:
-    """Return a history with the rows of its polls, and, of each other source, with some of its rows or none."""
+    """Return a history with the rows of its polls, and with some or none of the rows of each other source."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-some")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(1, 6))))

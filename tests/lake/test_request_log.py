@@ -1696,8 +1696,8 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """kac refuses a wrong time zone of a request log and names the one that fits, also after an update died between
-    writing a batch and undoing it. Every quarter of an hour a client sets the same value again, which proves
-    nothing, and every fifth time it also sets another value.
+    writing a batch and undoing it. Every quarter of an hour a client sets a key to the same value again, which
+    fits any zone; only every fifth time it also sets another key to a new value, which shows the right zone.
     """
     meta = tmp_path / "meta" / "__cluster_metadata-0"
     meta.mkdir(parents=True)

@@ -385,8 +385,8 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
 def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """kac reads each line exactly once, although the log is rotated after the plan was made, or after it was cut into
-    parts.
+    """kac reads each line exactly once, although the log is rotated after the plan was made, or after the plan was
+    cut into parts.
     """
     live = tmp_path / "request.log"
     source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))

@@ -22,8 +22,8 @@ Json = dict[str, Any]
 
 
 class TwoLakes:
-    """The files of a small cluster, and two lakes that read them: `calm`, which nothing disturbs, and `disturbed`. All
-    three continue from test to test.
+    """The files of a small cluster, and two lakes that read them: `calm`, which nothing disturbs, and `disturbed`. The
+    files and both lakes keep their content from test to test.
 
     watched: how many updates of `calm` read new data; `log` has the Spark events of these updates.
     """

@@ -91,8 +91,8 @@ def test_the_selected_entity_gives_the_keys_and_those_that_are_set_come_first():
 @given(documented=st.integers(0, 10), other=st.integers(0, 3))
 def test_keys_are_read_with_their_documentation_until_most_have_one(documented: int, other: int):
     """kac reads a resource's keys together with their documentation, as long as most keys have no documentation yet.
-    It does so whichever few keys were read with it before, such as a default's overrides, or the key whose
-    details a pane shows.
+    It does so whichever few keys already have one from an earlier read, such as a default's overrides, or the key
+    whose details a pane shows.
     """
     names = [f"key.{number}" for number in range(10)]
     mine, default = broker_resource(3), CLUSTER_DEFAULT

@@ -158,7 +158,9 @@ class Shell:
 
 @pytest.fixture(params=list(START))
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
-    """Provide each shell in turn. Skip the test if the shell is not installed, or fail if brokers are required."""
+    """Provide each shell in turn. If the shell is not installed, skip the test, or fail it if KAC_REQUIRE_BROKERS is
+    set.
+    """
     if shutil.which(request.param) is None:
         assert not os.environ.get("KAC_REQUIRE_BROKERS"), f"{request.param} is not installed"
         pytest.skip(f"{request.param} is not installed")

@@ -39,8 +39,9 @@ def trouble(cluster: EmbeddedCluster) -> None:
 
 
 cluster = worlds.cluster(ClusterSpec(brokers=4), trouble)
-"""Provide a cluster in which brokers 1 and 2 were down, one after the other, so that others lead their partitions. The
-topic lost has no live replica in its ISR; the reassignment of the topic moved waits for broker 4, which is down.
+"""Provide a cluster in which brokers 1 and 2 were down, one after the other, so that others lead their partitions.
+The topic `lost` has no live replica in its ISR; the reassignment of the topic `moved` waits for broker 4, which
+is down.
 """
 
 

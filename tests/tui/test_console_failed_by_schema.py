@@ -1,6 +1,6 @@
 """Tests of a sink connector that fails after the schema of its topic changed: the pane Now names the cause, leads to
-the schema, and offers the fixes of both. tests/broker/test_schema_walk.py does the same with a real worker and a
-real registry.
+the schema, and offers a fix for the schema and the connector together. tests/broker/test_schema_walk.py does the
+same with a real worker and a real registry.
 """
 
 import json
@@ -46,7 +46,7 @@ def create(cluster: ThreadedCluster, name: str) -> None:
 
 
 def fail(cluster: EmbeddedCluster) -> None:
-    """Let the tasks of the sink fail that requires the field."""
+    """Let all tasks of the sink connector `emails` fail, which requires the field that the new schema lacks."""
     assert cluster.connect is not None
     workers = cluster.connect
     sink = workers.state.connectors["emails"]

@@ -33,7 +33,9 @@ cluster = worlds.cluster(
     worlds.topic("wide", striped([1, 2], 9, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Provide a cluster with three topics whose broker 3 is down. Only the topic orders has replicas on it."""
+"""Provide a cluster with three topics, in which broker 3 is down. Only the topic `orders` has replicas on this
+broker.
+"""
 
 
 async def test_rows_are_put_in_order_and_in_their_own_again(it: Driven) -> None:

@@ -66,8 +66,8 @@ async def test_a_move_that_is_stuck_says_why_and_is_cancelled(moving: ThreadedCl
 
 
 async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster) -> None:
-    """If a broker that was restarted is the preferred leader of a partition that it does not lead, the pane offers its
-    election.
+    """If a broker that was restarted is the preferred leader of a partition that it does not lead, the pane offers
+    to elect this broker.
     """
     moving.run(lambda c: c.broker_down(3))
     moving.run(lambda c: c.broker_up(3))
@@ -95,8 +95,8 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
 
 
 async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
-    """Keys write commands for an operation into the command bar, where the user sees them before pressing Enter. They
-    take effect at the next poll of the process that works on the operation.
+    """Keys write commands for an operation into the command bar, where the user sees them before pressing Enter. The
+    commands take effect at the next poll of the process that works on the operation.
     """
     number = await on(moving, "begun")
     async with driven_on(moving, shows=f"op {number} waiting") as it:

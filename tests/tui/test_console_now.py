@@ -249,8 +249,8 @@ async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedClu
 
 
 async def test_the_cursor_stays_with_what_has_another_name_now(cluster: ThreadedCluster) -> None:
-    """The cursor stays on the row of a reassignment although its cause gets another name, because its broker goes down,
-    and another cause is added above it.
+    """The cursor stays on the row of a reassignment when the broker to which it moves goes down: the cause then gets
+    another name, and another cause is added above it.
     """
     cluster.call(throttled)
     cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))

@@ -1,4 +1,4 @@
-"""Tests of the graphs of the last half hour: the overview, with a cursor that moves in time, and the graphs in other
+"""Tests of the graphs of the last half hour: the overview, in which a cursor marks a time, and the graphs in other
 panes.
 """
 
@@ -151,8 +151,8 @@ def value(it: Driven) -> str:
 
 
 async def test_enter_on_a_moment_asks_for_a_screen_to_replay_on(cluster: ThreadedCluster) -> None:
-    """Enter on a moment says that a replay needs a terminal, because this console has none to suspend.
-    `tests/tui/test_look_back.py` tests it with a terminal.
+    """This console has no terminal that it can suspend for a replay, and says so at Enter on a time.
+    `tests/tui/test_look_back.py` tests the replay with a terminal.
     """
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)

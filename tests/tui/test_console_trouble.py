@@ -24,7 +24,7 @@ cluster = worlds.cluster(
     worlds.topic("safe", striped([1, 2], 4, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Provide a cluster with two topics whose broker 3 is down. Only the topic orders has replicas on it."""
+"""Provide a cluster with two topics, in which broker 3 is down. Only the topic `orders` has replicas on this broker."""
 
 
 async def test_topics_and_partitions_in_trouble(it: Driven) -> None:

@@ -30,7 +30,7 @@ SET = ":set topic checkout.orders retention.ms=1d\r"
 
 
 def _pictures() -> list[str]:
-    """Return the keys for the README's pictures, up to the change by another client."""
+    """Return the keys for the README's pictures, without the steps from the conflict with another client on."""
     typed = ""
     for name, steps in take.WALKS["incident"].items():
         if name == "conflict":

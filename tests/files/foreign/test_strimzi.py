@@ -330,8 +330,8 @@ def read_back(text: str) -> Read:
 
 @given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
 def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
-    """What kac reads from the Strimzi resources that it wrote has nothing more and nothing else than the written state.
-    `left_out` is empty only if nothing of the state is missing.
+    """What kac reads from the Strimzi resources that it wrote is the written state or a part of it. `left_out` is
+    empty only if nothing of the state is missing.
     """
     written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
