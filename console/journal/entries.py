@@ -124,7 +124,7 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, as the kernel reports it, with the id of the boot: it tells apart processes
+    """Return when a process started, as the kernel reports it, with the id of the boot. This distinguishes processes
     that had the same process id. ``""`` if it is unknown, for example because the process has ended.
     """
     try:
