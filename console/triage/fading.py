@@ -47,7 +47,7 @@ class Fading(NamedTuple):
     """Whether the group's members left, or leave again and again."""
 
     def said(self, snapshot: Snapshot) -> str:
-        """Return, in words, what replaces the symptom now."""
+        """Return, as text, what replaces the symptom now."""
         name, subject = self.symptom.name, self.symptom.subject
         since, group = time_of_day(self.since), subject.group or ""
         if name == symptoms.COMMIT_STANDS_STILL:

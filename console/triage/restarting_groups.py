@@ -37,7 +37,7 @@ class Restarting(NamedTuple):
 
     @property
     def said(self) -> str:
-        """The departures, in words."""
+        """The departures, as text."""
         return (
             f"{first_few(self.clients, FEW)} left group {self.group.name} {self.times} times since "
             f"{time_of_day(self.since)}, last at {time_of_day(self.last)}, and came again"
