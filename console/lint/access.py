@@ -229,13 +229,16 @@ def _mechanism_off(seen: Seen) -> Iterator[Found]:
         what = f"it can't log in: it has a password for {has}, and the brokers' listeners take {take} only"
         advice = f"set its password for {take}, or add {has} to {_MECHANISMS} of the listener, in the brokers' files"
         yield Found(ScramUser(user, mine[0]), what, advice=advice, hurts=False)
+    shut: dict[int, list[str]] = {}
     for has_, some in users.items():
         without = [broker for broker, takes in by_broker.items() if takes.isdisjoint(has_)]
         if len(without) == 1 and len(by_broker) > _FEW_BROKERS:
-            names = first_few(list(has_))
-            what = f"{first_few(some, NAMED)} can't log in there: it takes no {names}, and all other brokers do"
-            advice = f"add {names} to {_MECHANISMS} of its listener for clients, in its file, and restart it"
-            yield Found(broker_resource(without[0]), what, _MECHANISMS, advice=advice)
+            shut.setdefault(without[0], []).extend(some)
+    for broker, some in shut.items():
+        lacks = first_few(sorted(set(of_scram) - by_broker[broker]), NAMED)
+        what = f"{first_few(sorted(some), NAMED)} can't log in there with SCRAM: it takes no {lacks}"
+        advice = f"add {lacks} to {_MECHANISMS} of its listener for clients, where it is set, and restart it"
+        yield Found(broker_resource(broker), what, _MECHANISMS, advice=advice)
 
 
 def _mechanisms(configs: ConfigSet) -> Iterator[str]:

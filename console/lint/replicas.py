@@ -70,7 +70,7 @@ def _single(seen: Seen) -> Iterator[Found]:
     for name, topic in seen.topics.items():
         alone = _with_one_replica(topic)
         if brokers > 1 and alone and not is_kafkas_own(name):
-            count = str(min(SPREAD, brokers))
+            count = _replicas_for(topic, brokers)
             what = (
                 f"its partitions have one replica each, and there are {brokers} brokers"
                 if alone == len(topic.partitions)
@@ -83,6 +83,21 @@ def _single(seen: Seen) -> Iterator[Found]:
 def _with_one_replica(topic: Topic) -> int:
     """Return the number of a topic's partitions that have one replica."""
     return sum(len(each.replicas) == 1 for each in topic.partitions)
+
+
+def _replicas_for(topic: Topic, brokers: int) -> str:
+    """Return the number of replicas that each partition of a topic should have, some of which have one."""
+    counts = Counter(len(partition.replicas) for partition in topic.partitions)
+    return str(min(SPREAD, brokers) if len(counts) == 1 else _wanted(counts))
+
+
+def _wanted(counts: Counter[int]) -> int:
+    """Return the number of replicas that a topic's partitions should have. counts: number of replicas -> the number of
+    partitions with it.
+    """
+    usual = max(counts, key=lambda each: (counts[each], each))
+    # A tool that was stopped leaves the replicas that it added: the others need no more because of these.
+    return usual if usual >= SPREAD else max(counts)
 
 
 @rule(
@@ -102,7 +117,7 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
         topic = seen.topics.get(name)
         alone = _with_one_replica(topic) if topic is not None else 0
         if topic is not None and brokers > 1 and alone:
-            count = str(min(SPREAD, brokers))
+            count = _replicas_for(topic, brokers)
             have = plural(len(topic.partitions), "partition has", "partitions have")
             what = (
                 f"its {have} one replica each, on {brokers} brokers"
@@ -219,12 +234,9 @@ def _unequal(seen: Seen) -> Iterator[Found]:
         if len(set(found)) > 1:
             counts = Counter(found)
             least, most = min(counts), max(counts)
-            usual = max(counts, key=lambda each: (counts[each], each))
             few = plural(counts[least], "partition has", "partitions have")
             what = f"{few} {least} replicas, others {most}"
-            # A tool that was stopped leaves the replicas that it added: the others need no more because of these.
-            wanted = usual if usual >= SPREAD else most
-            yield Found(topic_resource(name), what, command=("replication", "topic", name, str(wanted)))
+            yield Found(topic_resource(name), what, command=("replication", "topic", name, str(_wanted(counts))))
 
 
 # -- replicas in sync --------------------------------------------------------------------------------------------------

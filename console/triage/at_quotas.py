@@ -5,9 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
 
-from console.model.quota import PRODUCER_BYTE_RATE, QuotaEntity, QuotaValues, level_of
+from console.model.grouping import grouped
+from console.model.quota import PRODUCER_BYTE_RATE, QuotaEntity, QuotaPart, QuotaValues, level_of
 from console.model.rates import Counter, count
 from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
@@ -39,6 +41,7 @@ class Limited:
     Attributes:
         entities: the entities with such a quota, the lowest quota first.
         values: the quotas of these entities, bytes per second.
+        of: named component -> the entities with it.
     """
 
     def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues]) -> None:
@@ -46,6 +49,9 @@ class Limited:
         known = [] if len(known) > MOST_QUOTAS else sorted(known, key=lambda each: each[0])
         self.entities: Sequence[QuotaEntity] = [entity for _, entity in known]
         self.values: Sequence[float] = [value for value, _ in known]
+        self.of: Mapping[QuotaPart, Sequence[QuotaEntity]] = grouped(
+            (part, entity) for entity in self.entities for part in entity.parts if part.name is not None
+        )
 
     def near(self, rate: float, shares: tuple[float, float] = NEAR, more: float = 0.0) -> QuotaEntity | None:
         """Return the entity whose quota a rate is near; None if there is none.
@@ -112,11 +118,33 @@ def near_over_a_minute(each: Counter, quotas: Limited) -> QuotaEntity | None:
     return quotas.near(each.rate, AT, BATCH / (each.at - each.base_at))
 
 
-def is_at(each: Counter, quota: float) -> bool:
-    """Return whether a place was written to for a minute as fast as a quota allows. quota: bytes per second."""
-    if not is_long(each) or each.rate is None:
-        return False
-    return AT[0] * quota <= each.rate <= AT[1] * quota + BATCH / (each.at - each.base_at)
+class MinuteRates:
+    """The mean rates of places over a minute.
+
+    Args:
+        places: the places that are observed.
+        since: the time from which on the minute has to begin, Unix seconds.
+    """
+
+    def __init__(self, places: AtQuotas, since: float) -> None:
+        self._known = sorted(
+            (
+                (rate, topic, each.at - each.base_at)
+                for (topic, _), each in places.items()
+                if is_long(each) and each.base_at >= since and (rate := each.rate) is not None
+            ),
+            key=itemgetter(0),
+        )
+        self._rates = [rate for rate, *_ in self._known]
+
+    def at(self, quota: float) -> Sequence[str]:
+        """Return the topics that were written to through a broker as fast as a quota allows, sorted. quota: bytes per
+        second.
+        """
+        least, most = AT
+        first, end = bisect_left(self._rates, least * quota), bisect_right(self._rates, most * quota + BATCH / LASTS)
+        near = self._known[first:end]
+        return sorted({topic for rate, topic, seconds in near if rate <= most * quota + BATCH / seconds})
 
 
 def preceding(
@@ -127,14 +155,20 @@ def preceding(
     Args:
         entity: a user, a client id, or both; nothing is yielded for one of defaults only.
         limit: its quota, bytes per second.
-        quotas: all quotas.
+        quotas: all quotas; nothing is yielded if there are more than `MOST_QUOTAS`.
     """
-    named = [part for part in entity.parts if part.name is not None]
-    for other, values in quotas.items() if named else ():
-        value = values.get(PRODUCER_BYTE_RATE)
-        if value is None or value >= limit or other == entity or len(other) < len(entity):
-            continue
-        own = other.as_dict()
-        is_of_it = all(part.type in own and part.name in (None, own[part.type]) for part in entity.parts)
-        if is_of_it and level_of(other) < level_of(entity):
+    with_part = limited(quotas).of
+    named = [with_part.get(part, ()) for part in entity.parts if part.name is not None]
+    for other in min(named, key=len, default=()):
+        value = quotas[other][PRODUCER_BYTE_RATE]
+        if value < limit and len(other) >= len(entity) and is_more_specific(other, entity):
             yield other, value
+
+
+def is_more_specific(other: QuotaEntity, entity: QuotaEntity) -> bool:
+    """Return whether the quota of `other` precedes that of `entity` for clients to which both apply, and every client
+    of `other` is one of `entity`.
+    """
+    own = other.as_dict()
+    is_of_it = all(part.type in own and part.name in (None, own[part.type]) for part in entity.parts)
+    return is_of_it and level_of(other) < level_of(entity)

@@ -8,6 +8,7 @@ from console.lint.report import can_look, lint, unread
 from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
 from console.model.acl import Acl
+from console.model.cluster import ScramCredential
 from console.model.codes import (
     BROKER,
     DYNAMIC_BROKER_CONFIG,
@@ -15,6 +16,7 @@ from console.model.codes import (
     STATIC_BROKER_CONFIG,
     TOPIC,
     ConfigSource,
+    ScramMechanism,
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
@@ -160,6 +162,17 @@ def test_one_broker_that_takes_no_mechanism_of_users_is_found(makes: list[Make],
     assert all(each.hurts for each in found)
 
 
+def test_users_with_several_sets_of_mechanisms_are_one_finding_of_a_broker() -> None:
+    def of_two(seen: Seen) -> Seen:
+        weak, strong = (ScramCredential(ScramMechanism.parse(f"SCRAM_SHA_{bits}"), 4096) for bits in (256, 512))
+        return with_parts(seen, scram={"ann": (weak,), "bob": (strong,)})
+
+    everywhere = brokers("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512")
+    (found,) = found_by("scram-mechanism-off", of_two, everywhere, brokers("sasl.enabled.mechanisms", "PLAIN", 2))
+    assert found.what.startswith("ann, bob can't log in there")
+    assert "SCRAM-SHA-256, SCRAM-SHA-512" in found.advice
+
+
 def test_an_advertised_port_that_kac_reaches_is_no_finding() -> None:
     seen = CASES["advertised-port-odd"].bad(healthy())
     known = seen.snapshot.cluster
@@ -184,6 +197,8 @@ def test_partitions_with_one_replica_are_counted(name: str) -> None:
     (found,) = found_by(name, placed((1, 2, 3), (2,), name=on))
     assert found.what.startswith("1 of its 2 partitions has one replica")
     assert found_by(name, placed((1, 2), (2, 3), name=on)) == []
+    (found,) = found_by(name, placed((1, 2, 3, 4), (1, 2, 3, 4), (1,), name=on))
+    assert found.command[-1] == "4", "the other partitions keep their replicas"
 
 
 # -- states that are no defect, and steps that do no harm --------------------------------------------------------------

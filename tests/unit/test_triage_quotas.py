@@ -12,7 +12,7 @@ from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetQuota, UnsetQuota
+from console.plan.edits import SetQuota
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from tests.support import samples
@@ -186,15 +186,52 @@ def test_a_quota_is_raised_in_vain_if_a_more_specific_one_precedes_it(
     found = [each.claim for each in verdict.causes if each.claim.cause == "quota-exceeded"]
     assert [each.title for each in found] == [
         "quota of user alice client-id shop, 100,000 bytes/s, precedes that of user alice, raised to 10,000,000: "
-        "orders is written to at that rate"
+        "a topic is written to at that rate"
     ] * is_named
     for claim in found:
         assert claim.certainty is Certainty.POSSIBLE
         assert [each.edits for each in claim.next] == [
             (SetQuota(SHOP, "producer_byte_rate", 1e7),),
-            (UnsetQuota(SHOP, "producer_byte_rate"),),
         ]
+        assert any(each.fact.endswith("or about as much: orders") for each in claim.evidence)
         assert all(command_of(edit) for each in claim.next for edit in each.edits)
+
+
+def in_vain(verdict: Verdict) -> list[Claim]:
+    """Return the claims about quotas that others precede."""
+    return [each.claim for each in verdict.causes if "precedes" in each.claim.title]
+
+
+def test_a_client_that_writes_faster_after_its_quota_was_raised_is_not_held_back() -> None:
+    """A mean over a minute that began before the change passes the rates between."""
+    for ticks in range(RAISED + 8, 34, 2):
+        verdict = written_at(
+            lambda poll: 50_000 if poll <= RAISED else 200_000,
+            {ALICE: 50_000.0, SHOP: 100_000.0},
+            {ALICE: 1e7, SHOP: 100_000.0},
+            ticks,
+        )
+        assert in_vain(verdict) == [], ticks
+
+
+def test_the_quota_at_whose_rate_a_topic_is_written_to_is_named_among_many() -> None:
+    others = {QuotaEntity.of({"user": "alice", "client-id": f"c{n}"}): 1e6 * n for n in range(1, 6)}
+    claims = in_vain(written_at(in_bursts, {**others, SHOP: 100_000.0}, {**others, ALICE: 1e7, SHOP: 100_000.0}, 36))
+    assert [each.subject.entity for each in claims] == ["user alice client-id shop"]
+
+
+def test_two_raised_quotas_that_one_precedes_are_one_row() -> None:
+    client = QuotaEntity.of({"client-id": "shop"})
+    after = {ALICE: 1e7, client: 1e7, SHOP: 100_000.0}
+    assert len(in_vain(written_at(in_bursts, {SHOP: 100_000.0}, after, 36))) == 1
+
+
+def test_a_user_whom_an_acl_denies_to_write_is_not_held_back_by_its_quota() -> None:
+    acls = (
+        samples.acl("User:alice", operation="WRITE"),
+        samples.acl("User:alice", operation="WRITE", permission="DENY"),
+    )
+    assert in_vain(written_at(in_bursts, {SHOP: 100_000.0}, {ALICE: 1e7, SHOP: 100_000.0}, 36, acls)) == []
 
 
 @pytest.mark.parametrize(("topic", "is_named"), [("orders", True), ("clicks", False)])

@@ -94,6 +94,7 @@ SHOP = samples.acl("User:alice", "shop", "WRITE", on="TRANSACTIONAL_ID")
         ((samples.acl(operation="WRITE"), samples.acl("User:*", operation="WRITE"), SHOP), "", False),
         ((samples.acl(operation="READ"), samples.acl(operation="WRITE", name="clicks"), SHOP), "", False),
         (tuple(samples.acl(f"User:u{n}", operation="WRITE") for n in range(4)), "", False),
+        ((samples.acl(operation="WRITE"), samples.acl(operation="ALL", permission="DENY"), SHOP), "", False),
         ((), "", False),
     ],
 )

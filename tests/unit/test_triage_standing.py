@@ -516,6 +516,14 @@ def test_a_topic_that_stood_in_one_rack_is_possible_trouble_only_as_an_exception
     assert arisen(seen(with_topic(base, 1))) == [], "one replica is no placement"
 
 
+def test_a_topic_that_stood_in_one_rack_is_named_again_after_a_broker_restarted() -> None:
+    made = with_topic(spread("a", "a", "b"), 1, 2)
+    left = tuple(each for each in made.cluster.brokers if each.id != 2)
+    away = replace(made, cluster=replace(made.cluster, brokers=left))
+    row = [("one-rack", Subject(topic="auto"))]
+    assert arisen(seen(made, *[away] * 2 * LASTING, made, times=2 * LASTING)) == row
+
+
 def test_nothing_is_said_of_what_other_brokers_or_a_running_move_make() -> None:
     two, three = spread("a", "b"), spread("a", "b", "c")
     assert arisen(seen(two, with_topic(three, 1), times=LASTING)) == [], "a broker came"

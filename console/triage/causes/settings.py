@@ -12,16 +12,15 @@ from math import ceil
 from operator import itemgetter
 from typing import NamedTuple
 
-from console.model.authorizer import ALLOW, EVERYBODY, covers, grants, pattern_of
 from console.model.cluster import Group, partition_in
-from console.model.codes import CONNECTOR, SCHEMA, AclOperation, AclResourceType
+from console.model.codes import CONNECTOR, SCHEMA
 from console.model.config import ConfigResource, broker_resource
 from console.model.lag_trend import LagTrend
 from console.model.numbers import first_few, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig, SetQuota, UnsetQuota
+from console.plan.edits import SetConfig, SetQuota
 from console.plan.staged import shown
 from console.triage import at_quotas, cause
 from console.triage import symptoms as triage_symptoms
@@ -32,6 +31,7 @@ from console.triage.observations import Interval, Observations
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange
 from console.triage.remembered import RememberedAmong, remembered
+from console.triage.writers import may_write
 from console.triage.written import written
 
 LIMIT = (0.75, 1.35)
@@ -489,9 +489,6 @@ def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:
 
 
 _AT_MOST = 3
-_RAISED = 45.0
-"""Seconds after a quota was raised from which on its producers should have noticed."""
-_TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 def _not_shown(observations: Observations) -> Iterator[tuple[str, str]]:
@@ -537,38 +534,31 @@ def _written_at_a_limit(observations: Observations) -> Iterator[tuple[str, str]]
 
 def _preceded(observations: Observations) -> Iterator[cause.Claim]:
     """Yield a claim for each quota of a user or a client that was raised in vain: a lower one of the same user or
-    client together with another component precedes it, and topics are written to at that rate.
+    client together with another component precedes it, and a topic is written to at that rate since then. Nothing is
+    yielded if many topics are: rates are near a quota by chance then.
     """
     snapshot, places = observations.last.snapshot, observations.past.at_quotas
-    for change in observations.past.judged if places else ():
-        about, key = change.place.about, change.place.key
-        if not isinstance(about, QuotaEntity) or key != PRODUCERS or change.became is None:
-            continue
-        raised = float(change.became)
-        if change.was is not None and raised <= float(change.was):
-            continue
-        for entity, quota in islice(at_quotas.preceding(about, raised, snapshot.quotas), _AT_MOST):
-            topics = sorted(
-                {
-                    topic
-                    for (topic, _), counted in places.items()
-                    if counted.at - change.at.timestamp() >= _RAISED and at_quotas.is_at(counted, quota)
-                }
-            )
-            if topics := [each for each in topics if _may_write(about, each, snapshot)]:
+    named: set[QuotaEntity] = set()
+    for change in filter(_is_raised, observations.past.judged if places else ()):
+        about = change.place.about
+        assert isinstance(about, QuotaEntity)
+        rates, count = at_quotas.MinuteRates(places, change.at.timestamp()), 0
+        for entity, quota in at_quotas.preceding(about, float(change.became or 0), snapshot.quotas):
+            user = entity.as_dict().get(USER)
+            topics = rates.at(quota) if entity not in named and count < _AT_MOST else ()
+            if user is not None:
+                topics = [each for each in topics if may_write(snapshot.acls, f"User:{user}", each)]
+            if 0 < len(topics) <= _AT_MOST:
+                count += 1
+                named.add(entity)
                 yield _held_back(change, entity, quota, topics)
 
 
-def _may_write(entity: QuotaEntity, topic: str, snapshot: Snapshot) -> bool:
-    """Return whether the user of a quota may write to a topic, as far as ACLs tell; True for a client id, and for a
-    user without ACLs on topics, which may be a super user.
-    """
-    user = entity.as_dict().get(USER)
-    own = [each for each in snapshot.acls if each.principal == f"User:{user}" and each.resource_type == _TOPIC]
-    whose = (
-        each for each in snapshot.acls if each.principal in (f"User:{user}", EVERYBODY) and each.permission == ALLOW
-    )
-    return not own or any(covers(pattern_of(each), _TOPIC, topic) and grants(each, _WRITE) for each in whose)
+def _is_raised(change: JudgedChange) -> bool:
+    """Return whether a change raised or set a quota of producers."""
+    if not isinstance(change.place.about, QuotaEntity) or change.place.key != PRODUCERS or change.became is None:
+        return False
+    return change.was is None or float(change.became) > float(change.was)
 
 
 def _held_back(change: JudgedChange, entity: QuotaEntity, quota: float, topics: Sequence[str]) -> cause.Claim:
@@ -579,8 +569,8 @@ def _held_back(change: JudgedChange, entity: QuotaEntity, quota: float, topics: 
         subject=triage_symptoms.Subject(entity=lower, key=PRODUCERS),
         severity=Severity.WARNING,
         certainty=Certainty.POSSIBLE,  # no API links a topic's producers to a quota's user or client
-        title=f"quota of {lower}, {quota:,.0f} bytes/s, precedes that of {wider}, raised to {raised:,.0f}: "
-        f"{first_few(topics, _AT_MOST)} is written to at that rate",
+        title=f"quota of {lower}, {quota:,.0f} bytes/s, precedes that of {wider}, raised to {raised:,.0f}: a topic is "
+        "written to at that rate",
         since=change.at,
         evidence=(
             cause.Evidence(
@@ -593,8 +583,8 @@ def _held_back(change: JudgedChange, entity: QuotaEntity, quota: float, topics: 
                 "DescribeClientQuotas",
             ),
             cause.Evidence(
-                f"{first_few(topics, _AT_MOST)} was written to through a broker at about {quota:,.0f} bytes/s for a "
-                "minute",
+                f"through a broker, {quota:,.0f} bytes/s are written for a minute, or about as much: "
+                f"{first_few(topics, _AT_MOST)}",
                 "DescribeLogDirs, many looks",
             ),
         ),
@@ -603,7 +593,6 @@ def _held_back(change: JudgedChange, entity: QuotaEntity, quota: float, topics: 
                 "if that limit is not meant for this client, give it the same",
                 edits=(SetQuota(entity, PRODUCERS, raised),),
             ),
-            cause.Next("or unset it: then the wider quota holds", edits=(UnsetQuota(entity, PRODUCERS),)),
         ),
         alone=True,
     )

@@ -334,8 +334,9 @@ def _who_may_write(allowed: Sequence[Writer]) -> Iterator[cause.Evidence]:
     for each in allowed:
         if each.ids:
             yield cause.Evidence(
-                f"ACLs let {each.principal} use the transactional id {first_few(each.ids, FEW)} and no other: brokers "
-                "refuse a producer with another one (TransactionalIdAuthorizationException)",
+                f"ACLs let {each.principal} use the transactional id {first_few(each.ids, FEW)} and no other: without "
+                "allow.everyone.if.no.acl.found, brokers refuse a producer with another one "
+                "(TransactionalIdAuthorizationException)",
                 "DescribeAcls",
             )
 
