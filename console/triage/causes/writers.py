@@ -4,7 +4,7 @@ refuse. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model import authorizer
@@ -32,7 +32,7 @@ class Writer(NamedTuple):
 
     def said(self) -> str:
         """Return its name and its limits, as text."""
-        as_ids = f" as transactional id {' or '.join(self.ids)} and no other" if self.ids else ""
+        as_ids = f" (in transactions only as {' or '.join(self.ids)})" if self.ids else ""
         return f"{self.principal}{as_ids}{f' from {first_few(self.hosts, FEW)} only' if self.hosts else ''}"
 
 
@@ -41,26 +41,43 @@ def writers(acls: Sequence[Acl], topic: str) -> Sequence[Writer]:
     more than `FEW` may.
     """
     mine = _writing(acls)
-    on_topic = (each for each in mine if each.resource_type == _TOPIC)
+    keys = (authorizer.Pattern(_TOPIC, LITERAL, topic), *authorizer.covering(_TOPIC, topic))
     allowed: dict[str, list[Acl]] = {}
-    for acl in on_topic:
-        if authorizer.covers(authorizer.pattern_of(acl), _TOPIC, topic):
+    for key in keys:
+        for acl in mine.on_topics.get(key, ()):
             allowed.setdefault(acl.principal, []).append(acl)
     if len(allowed) > FEW or _EVERYBODY in allowed:
         return ()
-    everyone = any(each.principal == _EVERYBODY for each in mine if each.resource_type == _TRANSACTIONAL)
-    return [Writer(who, () if everyone else _ids(mine, who), _hosts(some)) for who, some in sorted(allowed.items())]
+    everyone = _EVERYBODY in mine.of_ids
+    return [
+        Writer(who, () if everyone else _ids(mine.of_ids.get(who, ())), _hosts(some))
+        for who, some in sorted(allowed.items())
+    ]
+
+
+class _Writing(NamedTuple):
+    """The ACLs that allow writes, by what they are looked up with: a cluster may have 100,000 ACLs."""
+
+    on_topics: Mapping[authorizer.Pattern, Sequence[Acl]]
+    of_ids: Mapping[str, Sequence[Acl]]
+    """Principal -> its ACLs on transactional ids."""
 
 
 @remembered
-def _writing(acls: Sequence[Acl]) -> Sequence[Acl]:
-    """Return the ACLs that allow writes, to topics or with transactional ids."""
-    allowed = (each for each in acls if each.resource_type in (_TOPIC, _TRANSACTIONAL))
-    return [each for each in allowed if each.permission == authorizer.ALLOW and each.operation.name in _WRITES]
+def _writing(acls: Sequence[Acl]) -> _Writing:
+    on_topics: dict[authorizer.Pattern, list[Acl]] = {}
+    of_ids: dict[str, list[Acl]] = {}
+    for each in acls:
+        if each.permission != authorizer.ALLOW or each.operation.name not in _WRITES:
+            continue
+        if each.resource_type == _TOPIC:
+            on_topics.setdefault(authorizer.pattern_of(each), []).append(each)
+        elif each.resource_type == _TRANSACTIONAL:
+            of_ids.setdefault(each.principal, []).append(each)
+    return _Writing(on_topics, of_ids)
 
 
-def _ids(acls: Sequence[Acl], principal: str) -> Sequence[str]:
-    mine = [each for each in acls if each.principal == principal and each.resource_type == _TRANSACTIONAL]
+def _ids(mine: Sequence[Acl]) -> Sequence[str]:
     if any(each.pattern_type != LITERAL or each.resource_name == authorizer.WILDCARD for each in mine):
         return ()
     names = sorted({each.resource_name for each in mine})
@@ -82,7 +99,7 @@ def told(some: Sequence[Writer], topic: str) -> tuple[tuple[cause.Evidence, ...]
     if not some:
         return (), ()
     names = first_few([each.said() for each in some], FEW)
-    fact = cause.Evidence(f"by ACLs at most these may write to {topic}: {names}", "DescribeAcls")
+    fact = cause.Evidence(f"by ACLs only these may write to {topic}, beside super users: {names}", "DescribeAcls")
     ids = [each for each in some if each.ids]
     if not ids:
         return (fact,), ()
