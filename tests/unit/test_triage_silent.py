@@ -140,6 +140,15 @@ def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
     assert not any(each.command or each.edits for each in claim.next)
 
 
+def test_connectors_that_end_together_are_one_row() -> None:
+    names = [f"shop-{n}" for n in range(12)]
+    (claim,) = of_connector(
+        {name: until(STOPS) for each in names for name in (f"__debezium-heartbeat.{each}", f"{each}.public.orders")}
+    )
+    assert claim.cause == "heartbeats-stopped"
+    assert "their source connectors write no more since " in claim.title
+
+
 @pytest.mark.parametrize(
     "ends",
     [
@@ -149,6 +158,7 @@ def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
         pytest.param(
             {"__debezium-heartbeat.shop": until(STOPS), "shop.public.orders": until(10_000)}, id="records go on"
         ),
+        pytest.param({"__debezium-heartbeat.shop.eu": until(STOPS), "shop.eu.public.orders": until(10_000)}, id="dots"),
         pytest.param({"heartbeats": until(STOPS), "shop.public.orders": until(STOPS)}, id="no heartbeats"),
     ],
 )
@@ -174,7 +184,7 @@ OF_ALICE = _acl("TOPIC", "orders", "User:alice"), _acl("TRANSACTIONAL_ID", "shop
 @pytest.mark.parametrize(
     ("acls", "said", "is_tied"),
     [
-        pytest.param(OF_ALICE, "User:alice as transactional id shop and no other", True, id="one id"),
+        pytest.param(OF_ALICE, "User:alice (in transactions only as shop)", True, id="one id"),
         pytest.param(
             (*OF_ALICE, _acl("TRANSACTIONAL_ID", "shop", "User:alice", prefixed=True)), "User:alice", False, id="prefix"
         ),
@@ -188,13 +198,14 @@ OF_ALICE = _acl("TOPIC", "orders", "User:alice"), _acl("TRANSACTIONAL_ID", "shop
         pytest.param((), "", False, id="no ACLs"),
         pytest.param((*OF_ALICE, _acl("TOPIC", "*", "User:*")), "", False, id="everybody"),
         pytest.param((_acl("TOPIC", "clicks", "User:alice"),), "", False, id="another topic"),
+        pytest.param((_acl("TOPIC", "*", "User:alice"),), "User:alice", False, id="all topics"),
         pytest.param([_acl("TOPIC", "orders", f"User:{n}") for n in range(4)], "", False, id="many"),
     ],
 )
 def test_who_may_write_to_a_silent_topic_is_told(acls: Sequence[Acl], said: str, *, is_tied: bool) -> None:
     (claim,) = rows(verdict(until(STOPS), LATER, acls=tuple(acls)))
     facts = [each.fact for each in claim.evidence if "may write" in each.fact]
-    assert facts == [f"by ACLs at most these may write to orders: {said}"] * bool(said)
+    assert facts == [f"by ACLs only these may write to orders, beside super users: {said}"] * bool(said)
     assert [("such as shop-0" in each.text) for each in claim.next[1:]] == [True] * is_tied
     assert claim.severity is Severity.INFO
 
