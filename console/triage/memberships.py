@@ -236,8 +236,8 @@ its members that stay, of a client that ends again and again without leaving its
 
 def unclosed(known: Memberships, group: Group) -> Mapping[str, Arrivals]:
     """Return client id and host -> the arrivals of those members of a group that come again and again while the former
-    ones stay, the most frequent first: brokers keep a member whose client ended without closing until its session is
-    over. Consumers that are started one after the other look the same.
+    ones stay, sorted by the time of the first arrival: brokers keep a member whose client ended without closing until
+    its session is over. Consumers that are started one after the other look the same.
     """
     some = known.arrivals.get(group.name, {})
     often = {one: each for one, each in some.items() if each.times >= TIMES and each.last - each.since >= FOR}
@@ -248,7 +248,7 @@ def unclosed(known: Memberships, group: Group) -> Mapping[str, Arrivals]:
         for one, each in often.items()
         if has[one] >= each.had + STAY
     )
-    return dict(sorted(mine, key=lambda item: -item[1].times))
+    return dict(sorted(mine, key=lambda item: (item[1].since, item[0])))
 
 
 def _departed(

@@ -3,6 +3,7 @@ transactions of their producers are aborted.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from console.triage.cause import Claim
 from console.triage.causes.refused_members import POLICY
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts, Former
+from console.triage.memberships import Arrivals, Memberships, unclosed
 from tests.support import samples
 from tests.unit.test_triage import START, healthy, logs_seen, watched
 from tests.unit.test_triage_groups import with_rows
@@ -135,6 +137,29 @@ def test_a_protocol_that_may_keep_a_member_out_is_told(type_: str, policy: str, 
     assert (f"if it is {refused} now" in claim.next[0].text) is bool(refused)
     (whole,) = slow(rows, 24, clients=lambda _: ["app-1", "app-2"], type_=type_, configs=configs)
     assert not any(POLICY in each for each in facts_of(whole)), "no member left"
+
+
+def test_limits_of_sessions_are_the_last_reason_for_a_member_that_left() -> None:
+    """It joined within these limits, and they may stand for years."""
+    configs = {broker_resource(1): samples.config_set({"group.max.session.timeout.ms": "30000"}, ConfigSource(4))}
+    rows = at_rates(lambda _: 50, lambda tick: 50 if tick < 10 else 30)
+    (claim,) = slow(rows, 24, clients=lambda tick: ["app-1", "app-2"] if tick < 10 else ["app-1"], configs=configs)
+    assert ["INVALID_SESSION_TIMEOUT" in each.text for each in claim.next] == [False] * (len(claim.next) - 1) + [True]
+
+
+def test_clients_that_end_are_named_in_one_order() -> None:
+    """Which of them came more often changes at each poll."""
+    at = [START + timedelta(seconds=5 * n) for n in range(20)]
+    group = cluster.Group(
+        "g",
+        "Stable",
+        "classic",
+        "consumer",
+        members=tuple(cluster.GroupMember(f"{who}-{n}", who, "/h") for who in "ab" for n in range(5)),
+    )
+    for more, less in ((4, 3), (3, 4)):
+        known = {"b@h": Arrivals(1, less, at[0], at[9]), "a@h": Arrivals(1, more, at[1], at[9])}
+        assert [*unclosed(Memberships(arrivals={"g": known}), group)] == ["b@h", "a@h"]
 
 
 # -- workers of Connect ------------------------------------------------------------------------------------------------

@@ -31,16 +31,16 @@ ADMIT = cause.Next(
 
 
 def with_refusals(claim: cause.Claim, group: Group, snapshot: Snapshot) -> cause.Claim:
-    """Return a claim about a group that lost members, with the reasons for which brokers may refuse them: the steps
-    against these come first.
+    """Return a claim about a group that lost members, with the reasons for which brokers may refuse them. The step
+    against a policy comes first; the one against limits last, as these may have stood since the members joined.
     """
     limits = limits_of_sessions(snapshot) if group.type == CLASSIC else ()
     other = _of_other_protocol(group, snapshot)
     if not limits and other is None:
         return claim
-    steps = cause.given(other[1] if other is not None else None, ADMIT if limits else None)
     facts = cause.given(other[0] if other is not None else None, *limits)
-    return replace(claim, evidence=(*claim.evidence, *facts), next=(*steps, *claim.next))
+    steps = cause.given(other[1] if other is not None else None, *claim.next, ADMIT if limits else None)
+    return replace(claim, evidence=(*claim.evidence, *facts), next=steps)
 
 
 def limits_of_sessions(snapshot: Snapshot) -> Sequence[cause.Evidence]:
