@@ -4,6 +4,7 @@ and how often the group commits. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -389,22 +390,23 @@ class Crowding(NamedTuple):
     share: float
     """Its share of the new records, 0 to 1."""
     others: Sequence[str]
-    """The other topics with records that wait."""
+    """The other topics whose lag grew."""
 
 
 def crowding_topic(trend: LagTrend) -> Crowding | None:
-    """Return the topic that gets most of the new records of a group while other topics of the group have records that
-    wait; None without such a topic.
+    """Return the topic that gets most of the new records of a group while the lag of other topics of the group grows,
+    too; None without such a topic.
     """
-    before = {place(each): each.end for each in trend.base.lag.partitions}
-    came, waiting = dict[str, int](), set[str]()
+    before = {place(each): each for each in trend.base.lag.partitions}
+    came, grew = Counter[str](), Counter[str]()
     for row in trend.last.lag.partitions:
-        was = before.get(place(row), -1)
-        came[row.topic] = came.get(row.topic, 0) + (max(0, row.end - was) if was >= 0 else 0)
-        if row.lag > 0:
-            waiting.add(row.topic)
+        was = before.get(place(row))
+        if was is not None and was.end >= 0:
+            came[row.topic] += max(0, row.end - was.end)
+            grew[row.topic] += row.lag - was.lag
     topic, most = max(came.items(), key=lambda item: item[1], default=("", 0))
-    others = sorted(waiting - {topic})
+    # Some records always wait: only those that get more wait behind the others.
+    others = sorted(name for name, more in grew.items() if more > 0 and name != topic)
     if not others or most <= 0 or most < MOST_OF * sum(came.values()):
         return None
     return Crowding(topic, most / sum(came.values()), others)

@@ -79,6 +79,8 @@ class Arrivals(NamedTuple):
     """The time of the first poll that showed the first of them, UTC."""
     last: datetime
     """The time of the first poll that showed the last of them, UTC."""
+    left: int = 0
+    """The number of members with this client id and host that left since then; only in the result of `unclosed`."""
 
 
 class Apart(NamedTuple):
@@ -181,7 +183,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 arrivals[name] = _arrivals_after(arrivals.get(name, {}), newcomers, was, at)
             if group.protocol == WORKERS and (worker := _apart_after(apart.pop(name, None), group)) is not None:
                 apart[name] = worker
-            mine = _left_after(left.pop(name, None), was, group, at)
+            mine = _left_after(left.pop(name, None), was, group, arrivals.get(name, {}), at)
             if mine is not None:
                 left[name] = mine
     found = Memberships(left, idle, new, came, departures, joined, arrivals, apart, holdings)
@@ -236,14 +238,19 @@ its members that stay, of a client that ends again and again without leaving its
 
 def unclosed(known: Memberships, group: Group) -> Mapping[str, Arrivals]:
     """Return client id and host -> the arrivals of those members of a group that come again and again while the former
-    ones stay, the most frequent first: brokers keep a member whose client ended without closing until its session is
-    over. Consumers that are started one after the other look the same.
+    ones stay, sorted by the time of the first arrival: brokers keep a member whose client ended without closing until
+    its session is over. Consumers that are started one after the other look the same.
     """
     some = known.arrivals.get(group.name, {})
     often = {one: each for one, each in some.items() if each.times >= TIMES and each.last - each.since >= FOR}
     has = Counter(map(who, group.members or ())) if often else Counter[str]()
-    mine = ((one, each) for one, each in often.items() if has[one] >= each.had + STAY)
-    return dict(sorted(mine, key=lambda item: -item[1].times))
+    departures = known.departures.get(group.name, ()) if often else ()
+    mine = (
+        (one, each._replace(left=sum(gone.who == one and gone.at > each.since for gone in departures)))
+        for one, each in often.items()
+        if has[one] >= each.had + STAY
+    )
+    return dict(sorted(mine, key=lambda item: (item[1].since, item[0])))
 
 
 def _departed(
@@ -338,21 +345,41 @@ def _is_idle(group: Group) -> bool:
     )
 
 
-def _left_after(known: Left | None, was: Group | None, group: Group, at: datetime) -> Left | None:
+def _left_after(
+    known: Left | None, was: Group | None, group: Group, arrivals: Mapping[str, Arrivals], at: datetime
+) -> Left | None:
+    """Return the members that left a group and were not replaced, after one more poll; None for none.
+
+    Args:
+        known: those of the last poll.
+        was, group: the group in the last poll and in this one.
+        arrivals: client id and host -> the arrivals of such members lately. If a client died, it joins again before
+            brokers remove its former member: that one is replaced.
+        at: the time of this poll, UTC.
+    """
     before, now = _members(was), _members(group)
     if before is None or now is None:
         return known
-    gone = [member for member_id, member in before.items() if member_id not in now]
     if len(now) < len(before):
-        names = dict.fromkeys((*(known.clients if known is not None else ()), *map(who, gone)))
-        had = len(before) if known is None else max(len(before), known.had)
-        return Left(had, tuple(names)[-MOST:], at if known is None else known.at)
+        has = Counter(map(who, now.values())) if arrivals else Counter[str]()
+        gone = [
+            name for id_, each in before.items() if id_ not in now and not _came_again(name := who(each), arrivals, has)
+        ]
+        if gone:
+            names = dict.fromkeys((*(known.clients if known is not None else ()), *gone))
+            had = len(before) if known is None else max(len(before), known.had)
+            return Left(had, tuple(names)[-MOST:], at if known is None else known.at)
     return known if known is not None and len(now) < known.had else None
+
+
+def _came_again(one: str, arrivals: Mapping[str, Arrivals], has: Mapping[str, int]) -> bool:
+    return one in arrivals and 0 < arrivals[one].had <= has[one]
 
 
 def _apart_after(known: Apart | None, group: Group) -> Apart | None:
     """Return the worker of a Connect group that has read least of its topic of configs, None if all have read the same;
-    `known`, the one of the last poll, if the positions of fewer than two workers are known.
+    `known`, the one of the last poll, if the positions of fewer than two workers are known. None if another worker has
+    the same client id and host: they can't be told apart.
     """
     at = sorted(
         (each.config_offset, who(each), each.member_id)
@@ -362,7 +389,7 @@ def _apart_after(known: Apart | None, group: Group) -> Apart | None:
     if len(at) < 2:
         return known
     (least, one, member), (most, other, _) = at[0], at[-1]
-    if least == most:
+    if least == most or sum(name == one for _, name, _ in at) > 1:
         return None
     if known is None or (known.who, known.offset) != (one, least):
         return Apart(one, least, other, most, member)

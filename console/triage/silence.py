@@ -274,21 +274,29 @@ def heartbeats_ended(observations: Observations, silent: Sequence[Silence]) -> S
     """Return those of the silent topics that had the heartbeats of a connector, none of whose other topics gets records
     now: one that goes on without heartbeats was configured again.
     """
-    found = []
-    for each in silent:
-        prefix = each.topic.removeprefix(HEARTBEAT)
-        if prefix == each.topic or not prefix:
-            continue
-        alive = _growth(observations.last.facts.logs, observations.last.snapshot.topics).alive
-        others = [other for other in silent if other.topic.startswith(f"{prefix}.")]
-        if not any(topic.startswith(f"{prefix}.") for topic in alive):
-            mine = [
-                other.topic
-                for other in others
-                if abs(other.grew_at - each.grew_at) <= TOGETHER + max(each.pause, other.pause)
-            ]
-            found.append(HeartbeatsEnded(each, prefix, mine))
-    return found
+    ended = {
+        each.topic.removeprefix(HEARTBEAT): each
+        for each in silent
+        if each.topic.startswith(HEARTBEAT) and each.topic != HEARTBEAT
+    }
+    if not ended:
+        return ()
+    growth = _growth(observations.last.facts.logs, observations.last.snapshot.topics)
+    goes_on = {prefix for topic in growth.alive for prefix in _prefixes(topic) if prefix in ended}
+    others: dict[str, list[str]] = {}
+    for other in silent:
+        for prefix in _prefixes(other.topic):
+            each = ended.get(prefix)
+            if each is not None and abs(other.grew_at - each.grew_at) <= TOGETHER + max(each.pause, other.pause):
+                others.setdefault(prefix, []).append(other.topic)
+    return [
+        HeartbeatsEnded(each, prefix, others.get(prefix, ())) for prefix, each in ended.items() if prefix not in goes_on
+    ]
+
+
+def _prefixes(topic: str) -> Iterator[str]:
+    """Yield the parts of a topic's name before each of its dots."""
+    return (topic[:n] for n, sign in enumerate(topic) if sign == ".")
 
 
 def fell_silent(observations: Observations, after: datetime, at: datetime, broker: int | None = None) -> Iterator[str]:

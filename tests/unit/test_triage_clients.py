@@ -3,6 +3,7 @@ transactions of their producers are aborted.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from console.triage.cause import Claim
 from console.triage.causes.refused_members import POLICY
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts, Former
+from console.triage.memberships import Arrivals, Memberships, unclosed
 from tests.support import samples
 from tests.unit.test_triage import START, healthy, logs_seen, watched
 from tests.unit.test_triage_groups import with_rows
@@ -30,12 +32,14 @@ def facts_of(claim: Claim) -> list[str]:
 # -- clients that end without leaving their group ----------------------------------------------------------------------
 
 
-def joining(ids: Callable[[int], Sequence[str]], reads: Callable[[int], int], type_: str = "share") -> Claim:
+def joining(
+    ids: Callable[[int], Sequence[str]], reads: Callable[[int], int], type_: str = "share", ticks: int = 24
+) -> Claim:
     """Return the claim about a group that reads `reads` of 50 records from each partition at each tick. ids: tick ->
     the ids of its members.
     """
     rows = at_rates(lambda _: 50, reads)
-    (claim,) = slow(rows, 24, clients=ids, type_=type_)
+    (claim,) = slow(rows, ticks, clients=ids, type_=type_)
     return claim
 
 
@@ -79,6 +83,13 @@ def test_members_that_are_added_or_replaced_did_not_end(
     assert not any("without closing" in each for each in facts_of(claim))
 
 
+@pytest.mark.parametrize("session", [100, 6], ids=["added behind one address", "former ones are removed"])
+def test_clients_that_came_from_the_first_poll_on_end_if_brokers_remove_former_ones(session: int) -> None:
+    """kac did not see how much the group read before. session: ticks after which brokers remove a dead member."""
+    claim = joining(lambda tick: ["app-1", *(f"app-1#{n}" for n in range(max(0, tick - session), tick))], lambda _: 5)
+    assert ("without leaving" in claim.title) is (session == 6)
+
+
 def test_a_dead_member_whose_client_came_again_did_not_leave() -> None:
     """A client joins with a new member id before brokers remove its former member: nothing left for good."""
 
@@ -91,8 +102,9 @@ def test_a_dead_member_whose_client_came_again_did_not_leave() -> None:
             else ["app-1#b", "app-2"]
         )
 
-    claim = joining(ids, lambda tick: 50 if tick < 10 else 30)
-    assert not any("no member came instead" in each for each in facts_of(claim))
+    for ticks in (24, 48):  # soon, and when the arrival is no longer remembered
+        claim = joining(ids, lambda tick: 50 if tick < 10 else 30, ticks=ticks)
+        assert not any("no member came instead" in each for each in facts_of(claim))
     gone = joining(lambda tick: ["app-1", "app-2"] if tick < 14 else ["app-2"], lambda tick: 50 if tick < 10 else 30)
     assert any("app-1@10.0.0.1 left, and no member came instead" in each for each in facts_of(gone))
 
@@ -105,7 +117,8 @@ def test_a_dead_member_whose_client_came_again_did_not_leave() -> None:
     [
         ("classic", "disabled", 4, "consumer"),
         ("classic", "DOWNGRADE", 4, "consumer"),
-        ("consumer", "upgrade", 4, "classic"),
+        ("consumer", "upgrade", 4, ""),  # brokers admit classic clients to a consumer group with every policy
+        ("consumer", "disabled", 4, ""),
         ("classic", "upgrade", 4, ""),
         ("consumer", "bidirectional", 4, ""),
         ("classic", "disabled", DEFAULT_CONFIG, ""),  # releases in which no client may use the new protocol
@@ -123,6 +136,29 @@ def test_a_protocol_that_may_keep_a_member_out_is_told(type_: str, policy: str, 
     assert (f"if it is {refused} now" in claim.next[0].text) is bool(refused)
     (whole,) = slow(rows, 24, clients=lambda _: ["app-1", "app-2"], type_=type_, configs=configs)
     assert not any(POLICY in each for each in facts_of(whole)), "no member left"
+
+
+def test_limits_of_sessions_are_the_last_reason_for_a_member_that_left() -> None:
+    """It joined within these limits, and they may stand for years."""
+    configs = {broker_resource(1): samples.config_set({"group.max.session.timeout.ms": "30000"}, ConfigSource(4))}
+    rows = at_rates(lambda _: 50, lambda tick: 50 if tick < 10 else 30)
+    (claim,) = slow(rows, 24, clients=lambda tick: ["app-1", "app-2"] if tick < 10 else ["app-1"], configs=configs)
+    assert ["INVALID_SESSION_TIMEOUT" in each.text for each in claim.next] == [False] * (len(claim.next) - 1) + [True]
+
+
+def test_clients_that_end_are_named_in_one_order() -> None:
+    """Which of them came more often changes at each poll."""
+    at = [START + timedelta(seconds=5 * n) for n in range(20)]
+    group = cluster.Group(
+        "g",
+        "Stable",
+        "classic",
+        "consumer",
+        members=tuple(cluster.GroupMember(f"{who}-{n}", who, "/h") for who in "ab" for n in range(5)),
+    )
+    for more, less in ((4, 3), (3, 4)):
+        known = {"b@h": Arrivals(1, less, at[0], at[9]), "a@h": Arrivals(1, more, at[1], at[9])}
+        assert [*unclosed(Memberships(arrivals={"g": known}), group)] == ["b@h", "a@h"]
 
 
 # -- workers of Connect ------------------------------------------------------------------------------------------------
@@ -173,6 +209,24 @@ def test_a_worker_that_reads_on_is_of_this_cluster(offsets: Callable[[int], tupl
     assert "logs of these workers" in claim.next[0].text
 
 
+def test_workers_with_one_client_id_and_host_are_not_told_apart() -> None:
+    """Connect's client id is connect-1 everywhere, and an address translation hides the hosts."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick % 6 == 5 else "Stable"
+        at = [9 if n <= tick // 6 else 4 for n in range(4)]  # one after the other reads on, and joins again
+        members = tuple(
+            cluster.GroupMember(f"w{n}-{at[n]}", "connect-1", "/10.0.0.1", config_offset=at[n]) for n in range(4)
+        )
+        group = cluster.Group("connect", state, "classic", "connect", coordinator=1, members=members)
+        return replace(snapshot, groups={"connect": group})
+
+    causes = [each.claim for each in diagnose(watched(change, 17, before=change(healthy(), 0))).causes]
+    (claim,) = [each for each in causes if each.cause == "group-rebalancing"]
+    assert not any("topic of configs" in each for each in facts_of(claim))
+    assert not any("group.id of its own" in each.text for each in claim.next)
+
+
 # -- a topic that crowds others out ------------------------------------------------------------------------------------
 
 
@@ -199,6 +253,22 @@ def test_a_topic_whose_writes_rose_soon_after_the_first_poll_is_named(begins: in
     )
     assert ["most of them to clicks" in each.title for each in claims] == [True] * is_told or not is_told
     assert any("look at what writes to clicks" in each.next[0].text for each in claims) is is_told
+
+
+def test_topics_that_are_read_up_do_not_wait_behind_another() -> None:
+    """Some records always wait. Only the lag of clicks grows."""
+    at = START.timestamp()
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        clicks = sum(250 if each <= 3 else 2_000 for each in range(1, tick + 1))
+        return [(100 + min(clicks, 300 * tick), 100 + clicks, "app-1"), (95 + 50 * tick, 100 + 50 * tick, "app-1")]
+
+    topics = ("clicks", "orders")
+    former = Former(at, 100, ((at - 20, 10),))
+    facts = Facts(former={(topic, 0): former for topic in topics})
+    claims = slow(rows, 20, topics=topics, clients=lambda _: ["app-1"], facts=facts)
+    assert claims
+    assert not any("most of them to clicks" in each.title for each in claims)
 
 
 # -- readers of aborted transactions -----------------------------------------------------------------------------------

@@ -177,6 +177,15 @@ def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
     assert not any(each.command or each.edits for each in claim.next)
 
 
+def test_connectors_that_end_together_are_one_row() -> None:
+    names = [f"shop-{n}" for n in range(12)]
+    (claim,) = of_connector(
+        {name: until(STOPS) for each in names for name in (f"__debezium-heartbeat.{each}", f"{each}.public.orders")}
+    )
+    assert claim.cause == "heartbeats-stopped"
+    assert "their source connectors write no more since " in claim.title
+
+
 @pytest.mark.parametrize(
     "ends",
     [
@@ -186,6 +195,7 @@ def test_a_connector_whose_heartbeats_end_may_have_failed() -> None:
         pytest.param(
             {"__debezium-heartbeat.shop": until(STOPS), "shop.public.orders": until(10_000)}, id="records go on"
         ),
+        pytest.param({"__debezium-heartbeat.shop.eu": until(STOPS), "shop.eu.public.orders": until(10_000)}, id="dots"),
         pytest.param({"heartbeats": until(STOPS), "shop.public.orders": until(STOPS)}, id="no heartbeats"),
     ],
 )

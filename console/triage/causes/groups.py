@@ -411,7 +411,8 @@ def _with_aborted(claim: cause.Claim, rows: Sequence[PartitionLag], logs: Observ
     row = rows[0]
     fact = cause.Evidence(
         f"the transactions of the {ended[0]:,} offsets after the commit of {row.topic}/{row.partition} have ended: if "
-        "they were aborted, a reader with read_committed gets none of these records, and does not commit",
+        "they were aborted, a reader with read_committed gets none of these records, and one that commits only after a "
+        "record does not commit",
         "ListOffsets over time",
     )
     step = cause.Next(
@@ -718,7 +719,6 @@ def _slow(observations: Observations) -> Iterator[cause.Claim]:
         observations.intervals_of_groups(symptoms.REBALANCING),
         snapshot.had_members,
         observations.past.members.left,
-        observations.past.members.arrivals,
         held_groups(observations.of_groups(symptoms.LAG_GROWS), snapshot.lag_trends, observations.last.facts.logs),
         common=(observations.began,),
     )
@@ -747,7 +747,6 @@ def _slow_group(
     rebalanced_at: Sequence[Interval] | None,
     had_members: bool,
     left: Left | None,
-    arrivals: Mapping[str, memberships.Arrivals] | None,
     held: float | None,
     watched: datetime,
 ) -> cause.Claim | None:
@@ -759,7 +758,6 @@ def _slow_group(
             any.
         had_members: whether the group had members before.
         left: the members that left and were not replaced; None without any.
-        arrivals: client id and host -> the arrivals of such members lately; None without any.
         held: the seconds for which transactions usually hold records back that the group reads; None without any.
         watched: the time of the first poll, UTC.
     """
@@ -780,7 +778,7 @@ def _slow_group(
     is_brief = not (is_empty or rebalanced or lasts or again)
     is_burst = (is_empty and had_members) or is_brief or _waits_briefly(trend, held or 0.0)
     uneven = _uneven(trend) if lags else None
-    fewer = _fewer(reading.group, left, arrivals or {}) if left is not None and not uneven else None
+    fewer = _fewer(reading.group, left) if left is not None and not uneven else None
     full = _one_for_each(reading.group) if lags and not uneven and fewer is None else None
     if not (lags or rebalanced) and (unsubscribed := _unsubscribed(reading.group, trend)):
         return _of_unsubscribed(subject, reading.group, trend, unsubscribed, since, is_burst=is_burst)
@@ -920,20 +918,16 @@ def _next_of_slow(uneven: bool, fewer: bool, full: bool) -> tuple[cause.Next, ..
     return _LOOK_AT_WORK if full else _LOOK_AT_CONSUMERS
 
 
-def _fewer(group: Group, left: Left, arrivals: Mapping[str, memberships.Arrivals]) -> cause.Evidence | None:
+def _fewer(group: Group, left: Left) -> cause.Evidence | None:
     """Return, as evidence, the members that a group with members lost; None if it has no members now, or not fewer than
-    before. A client that joined again before brokers removed its former member is there.
-
-    Args:
-        arrivals: client id and host -> the arrivals of such members lately.
+    before.
     """
     has = len(group.members or ())
-    clients = [each for each in left.clients if each not in arrivals or not arrivals[each].had]
-    if not 0 < has < left.had or not clients:
+    if not 0 < has < left.had:
         return None
     return cause.Evidence(
         f"it has {plural(has, 'member')}, and had {left.had} until {time_of_day(left.at)}: "
-        f"{first_few(clients, FEW)} left, and no member came instead",
+        f"{first_few(left.clients, FEW)} left, and no member came instead",
         "DescribeGroups over time",
     )
 

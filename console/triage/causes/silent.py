@@ -184,37 +184,43 @@ def _unexplained(observations: Observations) -> Sequence[triage_silence.Silence]
 
 
 def _without_heartbeats(observations: Observations) -> Iterator[cause.Claim]:
-    for each in triage_silence.heartbeats_ended(observations, _unexplained(observations)):
-        since = datetime.fromtimestamp(each.silence.grew_at, UTC)
-        yield cause.Claim(
-            cause=HEARTBEATS,
-            subject=Subject(topic=each.silence.topic),
-            severity=Severity.WARNING,
-            certainty=Certainty.POSSIBLE,  # its operator may have stopped the connector
-            title=f"{each.prefix}: its source connector writes no more since {time_of_day(since)}, and no heartbeats",
-            since=since,
-            evidence=cause.given(
-                cause.Evidence(
-                    f"{each.silence.topic} had a heartbeat at least every {each.silence.pause:.0f} s until then: its "
-                    "connector writes them even while nothing changes",
-                    "ListOffsets, many looks",
-                ),
-                cause.Evidence(
-                    f"the last records of {first_few(each.topics, FEW)} came at the same time",
-                    "ListOffsets, many looks",
-                )
-                if each.topics
-                else None,
+    ended = triage_silence.heartbeats_ended(observations, _unexplained(observations))
+    # All connectors stop with their Connect cluster, or with what mirrors their topics.
+    yield from map(_of_connectors, [[each] for each in ended] if len(ended) <= FEW else [ended])
+
+
+def _of_connectors(some: Sequence[triage_silence.HeartbeatsEnded]) -> cause.Claim:
+    first = some[0]
+    since = datetime.fromtimestamp(first.silence.grew_at, UTC)
+    names = first_few([each.prefix for each in some], FEW)
+    write = "their source connectors write" if some[1:] else "its source connector writes"
+    return cause.Claim(
+        cause=HEARTBEATS,
+        subject=CLUSTER if some[1:] else Subject(topic=first.silence.topic),
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,  # its operator may have stopped the connector
+        title=f"{names}: {write} no more since {time_of_day(since)}, and no heartbeats",
+        since=since,
+        evidence=tuple(cause.Evidence(each, "ListOffsets, many looks") for one in some[:FEW] for each in _ended(one)),
+        next=(
+            cause.Next(
+                f"ask Kafka Connect for the state of the source connector of {first.prefix} and of its task "
+                "(GET /connectors/NAME/status): a failed task stays failed until somebody restarts it, or a worker "
+                "does. If it runs, look at its log"
             ),
-            next=(
-                cause.Next(
-                    f"ask Kafka Connect for the state of the source connector of {each.prefix} and of its task "
-                    "(GET /connectors/NAME/status): Connect never restarts a failed task. If it runs, look at its log"
-                ),
-            ),
-            alone=True,
-            idle=True,
-        )
+        ),
+        alone=True,
+        idle=True,
+    )
+
+
+def _ended(one: triage_silence.HeartbeatsEnded) -> Iterator[str]:
+    yield (
+        f"{one.silence.topic} had a heartbeat at least every {one.silence.pause:.0f} s until then: its connector "
+        "writes them even while nothing changes"
+    )
+    if one.topics:
+        yield f"the last records of {first_few(one.topics, FEW)} came at the same time"
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:

@@ -239,7 +239,9 @@ def _place_of_growth(
 
 def _unclosed(group: Group, trend: LagTrend, some: Mapping[str, memberships.Arrivals]) -> _Found | None:
     """Return the fact that clients of a group end again and again without leaving it; None if it reads at least
-    `READS_SHARE` (half) of the records that it read before, or of those that arrive if kac did not watch before.
+    `READS_SHARE` (half) of the records that it read before. If kac did not watch before, it has to read less than that
+    of those that arrive, and brokers have to have removed former members: clients of one host, or behind one address,
+    may only be added.
 
     Args:
         some: the result of `memberships.unclosed`.
@@ -247,6 +249,8 @@ def _unclosed(group: Group, trend: LagTrend, some: Mapping[str, memberships.Arri
     first = min(each.since for each in some.values()).timestamp()
     before = rates_between(trend.samples, first - lag_shares.EVER_BEFORE, first, lag_shares.FORMER_SECONDS)
     now = lag_shares.present_rates(trend)
+    if before is None and not any(each.left for each in some.values()):
+        return None
     if now is None or now.read > lag_shares.READS_SHARE * (before.read if before is not None else now.written):
         return None
     has = [memberships.who(each) for each in group.members or ()]
