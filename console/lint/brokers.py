@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
+from console.lint import places
 from console.lint import rule as lint_rule
-from console.lint.places import broker_values, has_own, on_brokers, set_on, set_where_set, whose, without_own
+from console.lint.places import broker_values, has_own, on_brokers, whose, without_own
 from console.lint.rule import Found, Seen, rule
 from console.model import broker_keys, config
 from console.model.broker_matrix import BrokerRow, broker_matrix
@@ -59,7 +60,7 @@ def _set_to(seen: Seen, key: str, value: str, what: str, wanted: str) -> Iterato
     for known, brokers, entry in broker_values(seen, key):
         if known.lower() == value:
             text = f"{key}={known} on {on_brokers(seen, brokers)}: {what}"
-            edits, advice = set_on(seen, key, wanted, brokers, entry)
+            edits, advice = places.set_on(seen, key, wanted, brokers, entry)
             yield Found(whose(seen, brokers), text, key, edits, advice=advice)
 
 
@@ -170,7 +171,7 @@ def _of_brokers(seen: Seen, found: Contradiction, brokers: list[int]) -> Iterato
         # A default of the cluster would also change the other brokers.
         yield Found(whose(seen, brokers), found.text, found.key, advice=advice.replace("its file", "the file of each"))
         return
-    edits = set_where_set(seen, found.key, str(found.wanted), brokers)
+    edits = places.set_where_set(seen, found.key, str(found.wanted), brokers)
     yield Found(whose(seen, brokers), found.text, found.key, edits)
 
 

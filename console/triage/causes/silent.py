@@ -205,8 +205,8 @@ def _of_connectors(some: Sequence[triage_silence.HeartbeatsEnded]) -> cause.Clai
         next=(
             cause.Next(
                 f"ask Kafka Connect for the state of the source connector of {first.prefix} and of its task "
-                "(GET /connectors/NAME/status): a failed task stays failed until somebody restarts it, or a worker "
-                "does. If it runs, look at its log"
+                "(GET /connectors/NAME/status): a failed task stays failed until a user restarts it, or its worker "
+                "starts again. If it runs, look at its log"
             ),
         ),
         alone=True,
