@@ -49,7 +49,7 @@ from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.restarts import undecided
 from console.triage.settling import Held, still_held
-from console.triage.symptoms import BROKER_SILENT, LAG_GROWS, WORK, Key, Subject, Symptom
+from console.triage.symptoms import BROKER_SILENT, WORK, Key, Subject, Symptom
 from console.triage.unread import in_order, present_failures, unread_parts, vital_parts
 
 RULES: tuple[CauseRule, ...] = (
@@ -250,9 +250,7 @@ def _held(
         announced: the subjects of announced work.
     """
     # The evidence of a cause and the growth of its lag have both gone: it may be repaired.
-    calm = frozenset(
-        index.by_key[key] for key, each in observations.fading.items() if key[0] == LAG_GROWS and not each.is_restless
-    )
+    calm = frozenset(index.by_key[key] for key, each in observations.fading.items() if each.is_calm)
     known = {each.name: each for each in before.held}
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))

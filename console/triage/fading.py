@@ -46,6 +46,11 @@ class Fading(NamedTuple):
     is_restless: bool = False
     """Whether the group's members left, or leave again and again."""
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether a lag does not grow any more, and the members of its group stay."""
+        return self.symptom.name == symptoms.LAG_GROWS and not self.is_restless
+
     def said(self, snapshot: Snapshot) -> str:
         """Return, as text, what replaces the symptom now."""
         name, subject = self.symptom.name, self.symptom.subject
