@@ -152,8 +152,9 @@ async def search(
 
 
 async def begin(link: Link, *about: Any) -> AsyncGenerator[model.Portion, None]:
-    """Return a search that has not begun. about: the arguments of `search`. A caller on another event loop reads it by
-    `advance` and ends it by `end`.
+    """Return the portions of a search; it sends nothing until the first `advance`. With `begin`, `advance` and
+    `end`, a caller on another event loop reads a search: it runs each of them on the client's loop. about: the
+    arguments of `search`.
     """
     return search(link, *about)
 

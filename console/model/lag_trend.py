@@ -510,18 +510,23 @@ def _is_stuck(
 ) -> bool:
     """Return whether a commit is stuck: records were written since it last moved, and it has not moved for too long.
 
-    If the interval of the member's commits is known, too long is the longest of `STUCK_SOON` (10 s), `MISSED` (2)
-    intervals, and `PAUSED` (1.3) times the longest pause; 20 s and 3 intervals if several partitions wait and the group
-    committed nothing meanwhile. If it is unknown, the group may commit only once a minute:
-    too long is `STUCK_BESIDE` (20 s) if another commit of the member moved later, else `STUCK_ALONE` (90 s), and at
-    least twice the longest pause. False if no client is known to read the partition.
+    If the interval of the member's commits is known, "too long" is the greatest of:
+
+    - `STUCK_SOON` (10 s), or `STUCK_WHOLE` (20 s) if several partitions wait and the group committed nothing meanwhile;
+    - `MISSED` (2) intervals, or `MISSED_WHOLE` (3) in that case;
+    - `PAUSED` (1.3) times the longest pause of this commit so far (`Standing.pause`).
+
+    If the interval is unknown, the group may commit only once a minute. Then "too long" is `STUCK_BESIDE` (20 s) if
+    another commit of the member moved later, else `STUCK_ALONE` (90 s), and at least twice the longest pause; and the
+    commit is not stuck if no client is known to read the partition.
 
     Args:
         still: seconds without a commit since a new record came, less the seconds by which a quota may delay responses.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
         anywhere: the time at which a commit of the group last moved, Unix seconds; None for never.
         interval: seconds between two commits of the member; None if unknown.
-        several: whether records began to wait in another partition of the group at the same time or earlier.
+        several: whether records began to wait in another partition of the group earlier, or at most `TOGETHER` (5 s)
+            later.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were
     # written since then prove that one waits.

@@ -67,7 +67,7 @@ class SchemaKey(NamedTuple):
 
 
 class Framed(NamedTuple):
-    """Contents with the reference to their schema."""
+    """A record's key or value, split into the reference to its schema and the bytes that the schema encodes."""
 
     key: SchemaKey
     payload: bytes

@@ -42,7 +42,7 @@ class Fading(NamedTuple):
     since: datetime
     """The time of the first poll that did not show it, UTC."""
     stood: timedelta
-    """The time for which polls showed it."""
+    """The duration of the symptom, from its first poll (`began` of `fading_after`) to `since`."""
     is_restless: bool = False
     """Whether the group's members left, or leave again and again."""
 

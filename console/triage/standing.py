@@ -157,8 +157,8 @@ def _is_late(rule: Rule, found: Found, before: Snapshot) -> bool:
 
 
 def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
-    """Return the findings of the rules in `ARISING` as of this poll. They stay as they are while replicas move, and for
-    30 s (`LOOKS_EVERY`) after a run.
+    """Run the rules in `ARISING` on this poll, and return their findings. The rules don't run while replicas are
+    being reassigned, or within 30 s (`LOOKS_EVERY`) of their last run: then return `known` unchanged.
     """
     if poll.snapshot.reassignments or (known.at is not None and poll.at - known.at < LOOKS_EVERY):
         return known

@@ -303,7 +303,8 @@ def test_a_group_that_stands_while_transactions_end_may_get_aborted_records() ->
     assert claim.title == "group billing stands still in 2 partitions, where transactions end: they may be aborted"
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.POSSIBLE)
     assert "fenced producers" in claim.next[0].text
-    assert claim.next[1].text.startswith("look at the record")
+    assert claim.next[1].text.startswith("look at the log of its consumer")
+    assert claim.next[2].text.startswith("look at the record")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ async def _matched(field: Field, rate: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new topic has far more records than the group can process."""
+    """Prepare `_matched` with 300 records per second in the new topic: far more than the group can process."""
     async with _matched(field, 300) as begin:
         yield begin
 

@@ -110,7 +110,9 @@ _EFFECTS: Mapping[str, frozenset[str]] = {
     "consumer_byte_rate": _READERS,
     "request_percentage": _READERS | {triage_symptoms.BROKER_SILENT},
 }
-"""Key of a config without its listener, or of a quota -> the names of the symptoms that its change may cause."""
+"""Config key without a listener's prefix, or quota key -> the names of the symptoms that a change of its value may
+cause.
+"""
 _PROTOCOL_OF = {"group.version": "consumer", "streams.version": "streams", "share.version": "share"}
 """Feature -> the type of the groups that work only with the feature."""
 _SHORTER = frozenset(
@@ -1458,7 +1460,12 @@ def _source(change: JudgedChange) -> str:
 
 
 def _effect(made: _Made, standing: Sequence[str]) -> str:
-    """Return the effect of changes as text for a title."""
+    """Return the end of a cause's title: the first change, how many more there are, and what followed, such as "… right
+    before group a fell behind". If nothing followed, the first text in `standing` takes that place.
+
+    Args:
+        standing: texts of the risks in `_STANDS` that the changes have.
+    """
     first, more = made.parts[0], len({each.place.key if each.from_file else id(each) for each in made.parts}) - 1
     what = f"{_short(first)}{f' and {more} more' if more else ''}"
     if first.offsets:

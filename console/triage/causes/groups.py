@@ -529,7 +529,8 @@ def _stuck_at(
             *cause.predict(symptoms.LAG_GROWS, *((symptoms.REBALANCING,) if outlasted else ()), group=group.name),
         ),
         next=cause.given(
-            _LOOK_AGAIN if works else None, *_steps_of_stuck(row, group.name, suspect, outlasted if one else None)
+            _LOOK_AGAIN if works else None if one else _LOOK_AT_LOG,
+            *_steps_of_stuck(row, group.name, suspect, outlasted if one else None),
         ),
         fold=("stands still", "stand still"),
     )
@@ -538,6 +539,10 @@ def _stuck_at(
 _LOOK_AGAIN = cause.Next(
     "look again in 5 minutes: kac saw no whole pause between its commits, and a long batch is committed at its end; "
     "brokers put a member out that does not poll for max.poll.interval.ms"
+)
+_LOOK_AT_LOG = cause.Next(
+    "look at the log of its consumer: one bad record stops one partition only, so it may wait for another system, or "
+    "brokers may refuse its commits, which no API shows"
 )
 _LOOK_BEHIND = cause.Next(
     "look at the log of its consumer: if this record alone breaks it, skip it (the verb skip). "
