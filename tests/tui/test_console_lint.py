@@ -41,7 +41,7 @@ async def test_findings_are_listed_opened_and_mended(cluster: ThreadedCluster, s
             (True, True),
         ]
         assert it.line("topic cards").startswith("▸")
-        await it.shows("single-replica: a topic with one replica", "F opens", "replication topic cards 3")
+        await it.shows("single-replica: a topic with partitions of one replica", "F opens", "replication topic cards 3")
         await it.shows("Why", "It can't be written or read", "Source", "#topicconfigs_min.insync.replicas")
         if size[0] == 200:
             assert "set topic carts" in it.line("topic carts")
