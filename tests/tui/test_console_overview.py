@@ -247,16 +247,14 @@ async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_wave
         await unwatched(it)
         # Without polls the samples are drawn at once.
         put(it, [100.0, 104.0])
-        await it.painted()
-        assert "the number of offline partitions is steady at 104 since " in it.text
+        await it.shows("the number of offline partitions is steady at 104 since ")
         assert not any(block in it.text for block in BLOCKS)
         before = it.lines
         put(it, [100.0, 104.0, 101.0])
         await it.painted()
         assert it.lines == before
         put(it, [100.0, 104.0, 101.0, 300.0])
-        await it.painted()
-        assert "the number of offline partitions rose from 100 to 300 since " in it.text
+        await it.shows("the number of offline partitions rose from 100 to 300 since ")
         put(it, [100.0, 104.0, 101.0, 300.0, 290.0])
         await it.painted()
         assert "the number of offline partitions rose from 100 to 300 since " in it.text
