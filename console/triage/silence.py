@@ -143,11 +143,9 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
     by_leader: dict[int, list[Written]] = {}
     for each in _growth(logs, topics).written:
         log, partition = each.log, partition_in(topics.get(each.topic), each.number)
-        pause = log.recent_pause
-        is_steady = pause <= BRIEF and (log.grew_at or 0.0) - log.first_at >= max(STEADY, SEEN * pause)
         # A log that kac could not read lately shows neither that it is written to nor that it is not.
         is_read = logs.at - log.at <= UNREAD * log.every
-        if partition is not None and is_steady and is_read and not topics[each.topic].internal:
+        if partition is not None and _is_steady(log) and is_read and not topics[each.topic].internal:
             by_leader.setdefault(partition.leader, []).append(each)
     stand = {leader: [each for each in mine if _stands(each.log)] for leader, mine in by_leader.items()}
     alive: dict[str, set[int]] = {}  # topic -> the leaders of its partitions that are written to
@@ -171,6 +169,12 @@ def _unwritten(logs: ObservedLogs, topics: Mapping[str, Topic]) -> Sequence[Unwr
             places = sorted((each.topic, each.number) for each in mine)
             found.append(Unwritten(leader, places, max(each.log.grew_at or 0.0 for each in mine), living))
     return found
+
+
+def _is_steady(log: ObservedLog) -> bool:
+    """Return whether a log got records with short pauses only, for some time."""
+    pause = log.recent_pause
+    return pause <= BRIEF and (log.grew_at or 0.0) - log.first_at >= max(STEADY, SEEN * pause)
 
 
 def _stands(log: ObservedLog) -> bool:
@@ -328,17 +332,18 @@ def fell_silent_at_leader(observations: Observations, broker: int, after: dateti
         after: the time of the last read without the change, UTC.
     """
     topics, logs = observations.last.snapshot.topics, observations.last.facts.logs
-    written = [each for each in _growth(logs, topics).written if each.topic in topics]
-    led = {each: partition.leader for each in written if (partition := partition_in(topics[each.topic], each.number))}
-    alive = {each.topic for each, leader in led.items() if leader != broker and not _stands(each.log)}
+    led = [
+        (each, partition.leader)
+        for each in _growth(logs, topics).written
+        if (partition := partition_in(topics.get(each.topic), each.number)) is not None
+    ]
+    alive = {each.topic for each, leader in led if leader != broker and not _stands(each.log)}
     earliest = after.timestamp() - HURRIED
-    for each, leader in led.items():
-        log = each.log
-        last, pause = log.grew_at or 0.0, log.recent_pause
-        if leader != broker or each.topic not in alive or topics[each.topic].internal:
+    for each, leader in led:
+        if leader != broker or each.topic not in alive or topics[each.topic].internal or not _is_steady(each.log):
             continue
-        is_steady = pause <= BRIEF and last - log.first_at >= max(STEADY, SEEN * pause)
-        if is_steady and last >= earliest and log.at - last >= max(REMAINS, TIMES * pause):
+        last = each.log.grew_at or 0.0
+        if last >= earliest and each.log.at - last >= max(REMAINS, TIMES * each.log.recent_pause):
             yield each.topic, each.number
 
 
