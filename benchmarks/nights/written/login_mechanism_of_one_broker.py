@@ -64,7 +64,7 @@ async def _twin(field: Field) -> AsyncIterator[Begin]:
 NIGHT = Night(
     name="login mechanism of one broker",
     source="https://github.com/lectra-tech/kapoeira/issues/13",
-    story="A broker's server.properties was made anew from a template whose sasl.enabled.mechanisms was PLAIN alone. "
+    story="A broker's server.properties was written again from a template whose sasl.enabled.mechanisms was PLAIN. "
     "After its restart the service that logs in with SCRAM could connect to the other two brokers, but not to this "
     "one: orders for the partitions that broker 2 leads stayed in the service, while services with PLAIN saw nothing.",
     make=_make,
