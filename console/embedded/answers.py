@@ -231,7 +231,9 @@ def _accepts(field: Field[Any], source: str | int) -> bool:
 
 
 def _is_code(field: Field[Any]) -> bool:
-    """Return whether the field is an error code. In the proposals' formats, error codes are plain integers."""
+    """Return whether the field is an error code, by its type or by its name: the formats in `console/wire/proposals`
+    declare error codes as integers.
+    """
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
 
 

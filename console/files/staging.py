@@ -299,8 +299,8 @@ class Staging(Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether the operator has to agree before the staged edits are sent, because parts of the files could not be
-        staged.
+        """Whether the operator has to agree before the staged edits are sent, because a part of the files could not be
+        staged or a part of the cluster could not be read.
         """
         return bool(self.problems or self.unread)
 

@@ -554,8 +554,9 @@ class Known:
         return max(ends) or None
 
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
-        """Read the state of the clusters that are not in the cache, and of those in `whole` again. whole: clusters
-        whose log has new rows of an earlier time.
+        """Read the epochs of the clusters that are not in the cache, and again of those in `whole`; read the covered
+        times of clusters for which they were not read yet. whole: clusters whose log got rows that are older than
+        rows already read.
         """
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
             records = self._tables.read(schema.KRAFT_RECORD, wanted).where("log_offset IS NOT NULL")

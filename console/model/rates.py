@@ -72,8 +72,8 @@ def count(known: Counter | None, value: int, at: float, source: int = -1, *, win
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
-    # Two readings alternate as the base: this takes three readings of each partition, and none is older than two
-    # windows.
+    # Keep three readings: the base, the one that will replace it, and the last. If polls are more frequent than the
+    # window, the base is one to two windows old.
     if at - known.at >= window:
         return Counter(known.at, known.value, at, value, at, value, source)
     if at - known.next_at >= window:

@@ -161,8 +161,8 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         """Do nothing: `_read_named_configs` reads configs of single groups as soon as they arrive."""
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of those logs for which the record has requests for such
-        timestamps.
+        """Read the timestamp of the newest record of each partition for which the flight record has a ListOffsets
+        request with MAX_TIMESTAMP.
         """
         from console.admin import partitions
 
@@ -287,7 +287,7 @@ class RecordedPoller(Poller):
                 flight_tape.USED.reset(token)
             is_torn = part.name == Part.LAGS and self._is_torn(used)
             if is_torn or flight_tape.LATER in used.keys:
-                # The read was still under way at this time: drop its result.
+                # At this time the record has only a part of the read's answers: drop its result.
                 self._session.learn(lambda *_, known=before[0]: known)
                 _, self._slow.facts, self._turns, self.problems = before
             if not is_torn:

@@ -441,7 +441,7 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
     """If a broker is killed while topics are being created, the outcome that kac reports for each topic is right. If
-    all brokers are killed, it is unknown.
+    all other brokers are killed during a change of a quota, its outcome is UNKNOWN.
     """
     first, *others = own_cluster.broker_ids
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))

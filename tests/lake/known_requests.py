@@ -51,7 +51,8 @@ def expected() -> set[tuple[Any, ...]]:
 
 
 def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> BrokerLog:
-    """Write a file, and return it, with all its bytes, as a broker's request log. zone: the time zone of its lines."""
+    """Write a file, compressed if its name ends in `.gz`, and return a broker's request log that covers the whole file.
+    zone: the time zone of its lines."""
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
 

@@ -49,8 +49,8 @@ async def _listen(field: Field, certificate: Path) -> str:
 
 @asynccontextmanager
 async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begin]:
-    """Run services that trust the current authority. The yielded function renews the brokers' certificates, and
-    restarts the services.
+    """Run two producers and two consumers that trust the current authority. The yielded function renews the brokers'
+    certificates, and restarts one consumer and one producer 10 s later.
 
     Args:
         same_authority: whether the same authority signs the new certificates.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _clicks(field: Field) -> AsyncIterator[None]:
-    """Run clients of a topic with eight megabytes on two brokers, and of a topic with a reader."""
+    """Create `clicks` with 8 MB on brokers 1 and 2, and `orders`. Run a producer for each, and the group `billing` for
+    `orders`."""
     await field.topic("clicks", on=[[1, 2], [2, 1]])
     await field.topic("orders", partitions=3)
     await field.writes("clicks", 8000, value=b"v" * 1000)

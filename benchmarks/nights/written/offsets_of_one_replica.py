@@ -134,7 +134,7 @@ NIGHT = Night(
         r"unregister",
         r"elect unclean",
     ),
-    # The brokers' default is still one, which would apply if they created a topic of commits again.
+    # The brokers' default factor is still 1. It would apply if they created `__consumer_offsets` again.
     fine=(r"offsets\.topic\.replication\.factor",),
     properties={"offsets.topic.replication.factor": "1"},
 )

@@ -36,8 +36,8 @@ async def init_producer_id(request: Any, context: RequestContext) -> Any:
     - v3: the producer's current id and epoch (KIP-360); a producer with another id or epoch is fenced.
     - v4: PRODUCER_FENCED.
 
-    Differences from Kafka: after its last epoch a producer gets another id, and can't repeat the request with its
-    former id.
+    Differences from Kafka: when a producer has used up its epochs and gets another id, it can't repeat the request with
+    its former id.
     """
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id

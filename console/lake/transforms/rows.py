@@ -75,7 +75,7 @@ def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def holding(rows: pa.Table, table: Table) -> pa.Table:
-    """Return the valid rows of a table, without tombstones, from rows with the column `made`."""
+    """Return the rows with the highest `made` of each key, without tombstones and without the column `made`."""
     held = newest(rows.select([*table.names, "made"]), table.newest)
     return held.filter(pc.is_valid(held[table.there]))
 

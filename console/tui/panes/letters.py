@@ -239,7 +239,9 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return topic_resource(self.topic) if self.topic else None
 
     def details(self, row: dead_letters.PileRow) -> list[Line]:
-        """Return the row as title, then the properties that all of its letters share."""
+        """Return the original topic and the age as title, then lines about the letters of the row: what they share,
+        their times, their number and an example.
+        """
         title = f"{clean(row.pile.topic, 100)}  {row.pile.age.value}"
         return [[(title, "")], *dead_letters.pile_lines(row, self.topic)]
 
