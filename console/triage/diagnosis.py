@@ -42,6 +42,7 @@ from console.triage.causes import (
     standing,
     storage,
     throttled,
+    upgraded,
 )
 from console.triage.folding import folded, one_of
 from console.triage.observations import Observations, without_restarts
@@ -78,6 +79,7 @@ RULES: tuple[CauseRule, ...] = (
     *access.CAUSES,
     *connect.CAUSES,
     *mirrors.CAUSES,
+    upgraded.CAUSE,
 )
 """The rules of all causes. If two claims explain equally many symptoms, that of the earlier rule is chosen."""
 

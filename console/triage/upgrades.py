@@ -1,4 +1,4 @@
-"""Finds brokers that were upgraded, while kac watched, to a release that refuses old clients. Pure."""
+"""Finds brokers that came back with another release while kac watched. Pure."""
 
 from __future__ import annotations
 
@@ -10,27 +10,38 @@ from console.model.cluster import BrokerVersion
 from console.model.releases import release_number
 
 KEPT = timedelta(hours=1)
-"""The period after which an upgrade is dropped."""
+"""The period after which an upgrade is dropped. A return to an older release is kept while the broker runs it."""
 REFUSES = (4, 0)
 """The first release that refuses requests of clients older than 2.1 (KIP-896), as (major, minor)."""
 
 
 class Upgrade(NamedTuple):
-    """An upgrade of a broker to a release that refuses old clients."""
+    """A broker's change to another release: an upgrade, or the return to an older release."""
 
     broker: int
     was: str
-    """The release before the upgrade."""
+    """The release before the change."""
     became: str
-    """The release after the upgrade."""
+    """The release after the change."""
     at: datetime
     """The time of the first poll that showed the new release, UTC."""
+
+    @property
+    def refuses_old_clients(self) -> bool:
+        """Whether the new release refuses old clients that the former one answered."""
+        return release_number(self.was) < REFUSES <= release_number(self.became)
+
+    @property
+    def is_return(self) -> bool:
+        """Whether the new release is older than the former one."""
+        return release_number(self.became) < release_number(self.was)
 
 
 def upgrades_after(
     known: Sequence[Upgrade], before: Mapping[int, BrokerVersion], now: Mapping[int, BrokerVersion], at: datetime
 ) -> Sequence[Upgrade]:
-    """Return the upgrades as of this poll, of the last hour (`KEPT`); the same object as `known` if nothing changed.
+    """Return the changes of releases as of this poll: upgrades of the last hour (`KEPT`), and returns to a release
+    that the broker still runs; the same object as `known` if nothing changed.
 
     Args:
         known: the result for the last poll.
@@ -43,7 +54,26 @@ def upgrades_after(
         Upgrade(broker, was, version.release, at)
         for broker, version in now.items()
         # The release of a broker may be unknown.
-        if broker in before and (was := before[broker].release)
-        if release_number(was) < REFUSES <= release_number(version.release)
+        if broker in before and (was := before[broker].release) and version.release not in ("", was)
     ]
-    return (*(each for each in known if each.at > at - KEPT), *new)
+    kept = [each for each in known if (_runs(each, now) if each.is_return else each.at > at - KEPT)]
+    return known if not new and len(kept) == len(known) else (*kept, *new)
+
+
+def _runs(change: Upgrade, versions: Mapping[int, BrokerVersion]) -> bool:
+    """Return whether the broker still runs the release that it changed to, or its release is unknown now."""
+    version = versions.get(change.broker)
+    return version is None or version.release in ("", change.became)
+
+
+def returned(known: Sequence[Upgrade], versions: Mapping[int, BrokerVersion]) -> tuple[Sequence[Upgrade], str]:
+    """Return the brokers that went back to a release below the newest one that runs now, and that newest release; empty
+    if there is no such broker.
+
+    Args:
+        known: the changes of releases so far.
+        versions: broker id -> its versions now.
+    """
+    newest = max((each.release for each in versions.values() if each.release), key=release_number, default="")
+    older = [each for each in known if each.is_return and release_number(each.became) < release_number(newest)]
+    return older, newest if older else ""

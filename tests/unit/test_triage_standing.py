@@ -682,3 +682,45 @@ def test_a_config_that_is_read_late_or_of_a_new_topic_did_not_arise() -> None:
     assert [name for name, _ in arisen(seen(late, late, base, times=LASTING))] == ["segments-tiny"]
     hour = timedelta(hours=1) // TICK
     assert arisen(seen(late, late, base, times=hour + 2)) == [], "it was chosen"
+
+
+# -- brokers that went back to an older release ------------------------------------------------------------------------
+
+
+def releases(*of_each: str) -> Snapshot:
+    """Return a healthy snapshot with these releases of brokers 1, 2 and so on; ``""`` for an unknown one."""
+    levels = {"4.1": OLD, "4.3": NOW}
+    found = {
+        id_: cluster.BrokerVersion(each, {}, {"metadata.version": (7, levels.get(each, 0))}, {"metadata.version": OLD})
+        for id_, each in enumerate(of_each, 1)
+    }
+    return replace(healthy(), versions=found, read_at={**healthy().read_at, Part.VERSIONS: START})
+
+
+def gone_back(verdict: Verdict) -> list[Claim]:
+    return [each.claim for each in verdict.causes if each.claim.cause == "older-release"]
+
+
+def test_a_broker_that_comes_back_with_an_older_release_is_named_while_it_runs_it() -> None:
+    new, mixed = releases(*["4.3"] * 3), releases("4.3", "4.3", "4.1")
+    (claim,) = gone_back(seen(new, mixed))
+    assert claim.subject == Subject(broker=3)
+    assert claim.title == "broker 3 came back with the older release 4.1, and others run 4.3"
+    assert "supports only 26, the others 30" in claim.evidence[1].fact
+    assert not any(step.edits or step.command for step in claim.next)
+    assert gone_back(seen(new, mixed, times=200))
+    assert gone_back(seen(new, mixed, releases("4.3", "4.3", ""), mixed))
+
+
+@pytest.mark.parametrize(
+    "polls",
+    [
+        [["4.1"] * 3, ["4.3", "4.1", "4.1"], ["4.3"] * 3],  # an upgrade, one broker after the other
+        [["4.3", "4.3", "4.1"]],  # it was so before
+        [["4.3"] * 3, ["4.3", "4.3", "4.1"], ["4.1"] * 3],  # all went back
+        [["4.3"] * 3, ["4.3", "4.3", "4.1"], ["4.3"] * 3],  # mended
+        [["4.3"] * 3, ["4.3", "4.3", ""]],
+    ],
+)
+def test_an_upgrade_and_a_whole_way_back_are_no_older_release(polls: list[list[str]]) -> None:
+    assert not gone_back(seen(*(releases(*each) for each in polls)))
