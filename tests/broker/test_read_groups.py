@@ -8,10 +8,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin import groups
 from console.admin.groups import find_coordinators
-from console.admin.link import Link, broker, until_settled
+from console.admin.link import Link, broker
 from console.model.cluster import PartitionLag, Subtopology
 from tests.support import changing, kafka_messages, lags, worlds
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import settled
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
             to = broker(coordinator)
             return await link.call(f"{protocol}_group_heartbeat", joining(protocol, name), to=to, change=True)
 
-        response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
+        response = await settled(beat, lambda answer: answer.error_code != 0)
         assert response.error_code == 0, response
         listed = (await groups.list_groups(link)).groups[name]
         assert listed.type == protocol

@@ -13,7 +13,7 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.groups import find_coordinators
-from console.admin.link import Link, broker, until_settled
+from console.admin.link import Link, broker
 from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_commands
 from console.cli import main as cli
@@ -46,6 +46,7 @@ from tests.support.group_flows import (
     write,
 )
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import settled
 
 Case = Callable[[AdminClient, str, str, Path], Awaitable[None]]
 """A case; its arguments are a client, its bootstrap servers, a topic of three partitions, and a folder for files."""
@@ -498,7 +499,7 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
             change=True,
         )
 
-    assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+    assert (await settled(lambda: beat(0), lambda answer: answer.error_code != 0)).error_code == 0
     assert (await beat(-1)).error_code == 0
     described = (await position(client, group)).group
     assert described is not None
@@ -571,7 +572,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
 
             return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator), change=True)
 
-        assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+        assert (await settled(lambda: beat(0), lambda answer: answer.error_code != 0)).error_code == 0
         report = await stage(session_of(client), f"reset group {name} topic {name} to earliest")
         (refused,) = report.refused
         assert refused.reason.startswith(f"group {name} has a member: ")

@@ -42,6 +42,18 @@ async def shortly(look: Callable[[], Awaitable[T]]) -> T:
         return found
 
 
+async def settled(read: Callable[[], Awaitable[T]], unsettled: Callable[[T], bool]) -> T:
+    """Await `read` until `unsettled` returns False for its result, and return the result. Raises AssertionError with
+    the last result after `PATIENCE` seconds. It takes as many attempts as that allows, where the product's
+    `until_settled` gives up after a few, which may last less than a second.
+    """
+    end = time.monotonic() + PATIENCE
+    while unsettled(found := await read()):
+        assert time.monotonic() < end, found
+        await asyncio.sleep(BETWEEN_LOOKS)
+    return found
+
+
 async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> None:
     """Await `ask` again and again for `seconds` seconds, with `BETWEEN_LOOKS` in between. Its exceptions pass
     through.

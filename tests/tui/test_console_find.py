@@ -1,6 +1,7 @@
 """Tests of `find`, which searches all panes for a text: Enter opens the pane at the found row, Esc goes back."""
 
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 
@@ -8,6 +9,8 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
+from console.present import find
+from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven
 
 ACL = "allow User:checkout READ on topic orders"
@@ -66,6 +69,24 @@ async def test_staged_edits_quotas_and_acls_are_found(it: Driven) -> None:
     await found(it, "checkout")
     await it.until(lambda: any(line.lstrip("▸ ").startswith("Quotas") for line in it.lines))
     assert any(line.lstrip("▸ ").startswith("Topics") for line in it.lines)
+
+
+async def test_a_search_for_another_text_ends_the_one_before(it: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the search before would get the cursor, and Enter would go to one of them."""
+    search, held = find.find, Event()
+
+    def held_for_payments(wanted: str, known: find.Known) -> Iterator[find.Hits]:
+        assert wanted != "payments" or held.wait(PATIENCE)
+        yield from search(wanted, known)
+
+    monkeypatch.setattr(find, "find", held_for_payments)
+    await it.press("1", shows="active controller")
+    await it.command("find payments", shows="looking")
+    await it.command("find checkout.orders", shows="find checkout.orders")
+    held.set()
+    await it.until(lambda: "looking" not in it.text)
+    assert it.row("checkout.orders").startswith("▸Topics")
+    assert not it.row("payments")
 
 
 async def test_what_is_nowhere_is_said_and_a_text_or_a_pattern_is_needed(it: Driven) -> None:

@@ -11,11 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 
-_BATCH = 100
-_PATIENCE = 20.0
-"""Maximum seconds for each call of the transaction API."""
+from benchmarks.nights.programs.settler import BATCH, PATIENCE, begin
+
 _TIMEOUT_MS = 900_000
 """Milliseconds after which the broker aborts a transaction that is left open: the maximum that it allows by default."""
 _SESSION_MS = 6_000
@@ -30,22 +29,13 @@ def _begin(consumer: Consumer, producer: Producer, topic: str) -> int:
     Raises:
         KafkaException: the transaction failed.
     """
-    taken = [each for each in consumer.consume(_BATCH, 1.0) if each.error() is None]
+    taken = [each for each in consumer.consume(BATCH, 1.0) if each.error() is None]
     if not taken:
         return 0
-    done: dict[tuple[str, int], int] = {}
-    producer.begin_transaction()
-    for each in taken:
-        source, partition, offset = each.topic(), each.partition(), each.offset()
-        assert source is not None
-        assert partition is not None
-        assert offset is not None
-        producer.produce(topic, each.value(), each.key())
-        done[source, partition] = offset + 1
-    offsets = [TopicPartition(*place, offset) for place, offset in done.items()]
-    producer.flush(_PATIENCE)
-    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), _PATIENCE)
-    return len(done)
+    offsets = begin(producer, topic, taken)
+    producer.flush(PATIENCE)
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), PATIENCE)
+    return len(offsets)
 
 
 def main() -> None:
@@ -61,14 +51,14 @@ def main() -> None:
     }
     consumer = Consumer(settings | reading)
     producer = Producer(settings | {"transactional.id": identity, "transaction.timeout.ms": _TIMEOUT_MS})
-    producer.init_transactions(_PATIENCE)
+    producer.init_transactions(PATIENCE)
     consumer.subscribe([source])
     while True:
         was_told = Path(file).exists()
         partitions = _begin(consumer, producer, topic)
         is_last = was_told and partitions == len(consumer.assignment())
         if partitions and not (is_last and midway):
-            producer.commit_transaction(_PATIENCE)
+            producer.commit_transaction(PATIENCE)
         if is_last:
             break
     print("stopped", flush=True)

@@ -11,10 +11,11 @@ import time
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
-_BATCH = 100
+BATCH = 100
+"""Maximum number of records of one transaction."""
 _AGAIN = 1.0
 """Seconds until a failed transaction is tried again."""
-_PATIENCE = 20.0
+PATIENCE = 20.0
 """Maximum seconds for each call of the transaction API."""
 
 
@@ -23,13 +24,18 @@ def _producer(bootstrap: str, identity: str) -> Producer:
     KafkaException.
     """
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "settler", "transactional.id": identity})
-    producer.init_transactions(_PATIENCE)
+    producer.init_transactions(PATIENCE)
     return producer
 
 
-def _settle(consumer: Consumer, producer: Producer, topic: str, taken: list[Message]) -> None:
-    """Write a record for each record of `taken`, and commit the offsets of these, in one transaction. Raises
-    KafkaException.
+def begin(producer: Producer, topic: str, taken: list[Message]) -> list[TopicPartition]:
+    """Begin a transaction, and write a record to `topic` for each record of `taken`.
+
+    Returns:
+        The offsets that the transaction is to commit, one for each partition of `taken`; empty if `taken` is.
+
+    Raises:
+        KafkaException: the transaction failed.
     """
     done: dict[tuple[str, int], int] = {}
     producer.begin_transaction()
@@ -40,9 +46,16 @@ def _settle(consumer: Consumer, producer: Producer, topic: str, taken: list[Mess
         assert offset is not None
         producer.produce(topic, each.value(), each.key())
         done[source, partition] = offset + 1
-    offsets = [TopicPartition(*place, offset) for place, offset in done.items()]
-    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), _PATIENCE)
-    producer.commit_transaction(_PATIENCE)
+    return [TopicPartition(*place, offset) for place, offset in done.items()]
+
+
+def _settle(consumer: Consumer, producer: Producer, topic: str, taken: list[Message]) -> None:
+    """Write a record for each record of `taken`, and commit the offsets of these, in one transaction. Raises
+    KafkaException.
+    """
+    offsets = begin(producer, topic, taken)
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), PATIENCE)
+    producer.commit_transaction(PATIENCE)
 
 
 def main() -> None:
@@ -61,7 +74,7 @@ def main() -> None:
     consumer.subscribe([source])
     producer = _producer(bootstrap, identity)
     while True:
-        taken = [each for each in consumer.consume(_BATCH, 1.0) if each.error() is None]
+        taken = [each for each in consumer.consume(BATCH, 1.0) if each.error() is None]
         while taken:
             try:
                 _settle(consumer, producer, topic, taken)

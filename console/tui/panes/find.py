@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.model.config import ConfigResource
 from console.model.derived import same
@@ -22,6 +22,9 @@ from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.line_view import LineView
 from widgets.row_source import Column
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
 
 AGAIN = 5.0
 """Seconds until newly read data are searched again."""
@@ -50,6 +53,7 @@ class FindView(DetailsView[present_find.Hit]):
         self._searched: tuple[object, ...] = ()
         self._ended = False
         self._turns = Turns(Pace(AGAIN))
+        self._search_worker: Worker[None] | None = None
 
     @property
     def text(self) -> str:
@@ -58,10 +62,14 @@ class FindView(DetailsView[present_find.Hit]):
         return about if isinstance(about, str) else ""
 
     def begin(self) -> None:
-        """Discard the rows found for the previous text."""
+        """Discard the rows found for the previous text, and end its search. A poll may search for ``""``, which every
+        row contains, while the pane is mounted and does not have its text yet.
+        """
         super().begin()
+        if self._search_worker is not None:
+            self._search_worker.cancel()
         self._found, self._rows, self._searched, self._ended = (), [], (), False
-        self._turns.hurry()
+        self._turns = Turns(Pace(AGAIN))
 
     def known(self) -> bool:
         """Return whether a row was found, or the search has ended."""
@@ -96,12 +104,13 @@ class FindView(DetailsView[present_find.Hit]):
         if same(made_of, self._searched) or not self._turns.is_due():
             return
         self._searched = made_of
+        text, turns = self.text, self._turns
 
         async def work() -> None:
-            with self._turns:
-                await self._run(self.text, known)
+            with turns:
+                await self._run(text, known)
 
-        start(self, work, group="find", name="find", exclusive=True)
+        self._search_worker = start(self, work, group="find", name="find", exclusive=True)
 
     async def _run(self, text: str, known: present_find.Known) -> None:
         """Search `known` on another thread, and show the rows of each pane as soon as they are found."""
