@@ -325,9 +325,8 @@ class _Index:
         objects as in the last call.
         """
         found: list[_Places] = []
-        for claim in claims:
-            predicted = claim.predicted
-            known = self._known.get(id(predicted))
+        all_predicted = [claim.predicted for claim in claims]
+        for predicted, known in zip(all_predicted, map(self._known.get, map(id, all_predicted)), strict=True):
             if known is None:  # keep the object in the entry, so that no other one gets its id
                 known = self._known[id(predicted)] = predicted, _explained(predicted, self)
             found.append(known[1])
@@ -412,24 +411,25 @@ def _cover(explained: Sequence[_Places], open_: set[int]) -> tuple[list[int], se
     heap = [(-len(mine), place) for place, mine in enumerate(explained) if len(mine) > 1]
     heapify(heap)
     # Take claims with one symptom last; they need no comparison. Often each of many groups has its own.
-    last = [(mine[0], place) for place, mine in enumerate(explained) if len(mine) == 1]
+    last = [place for place, mine in enumerate(explained) if len(mine) == 1]
     # A claim's gain can only fall as others are chosen. It is computed again only once it is on top of the heap (lazy
     # greedy), so that few of thousands of claims are counted twice.
     while heap:
         adds, place = heappop(heap)
         new = [each for each in explained[place] if each in open_]
         if len(new) == 1:
-            last.append((new[0], place))
+            last.append(place)
         elif len(new) == -adds:
             chosen.append(place)
             open_.difference_update(new)
         elif new:
             heappush(heap, (-len(new), place))
-    last.sort(key=itemgetter(1))
-    for symptom, place in last:
-        if symptom in open_:
-            chosen.append(place)
-            open_.remove(symptom)
+    last.sort()
+    for place in last:
+        for symptom in explained[place]:
+            if symptom in open_:  # each of these claims has at most one that is open
+                chosen.append(place)
+                open_.remove(symptom)
     return sorted(chosen), open_
 
 

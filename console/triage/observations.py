@@ -320,10 +320,11 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
     )
     found = symptoms.shown(poll)
     found.update(((each.name, each.subject), each) for each in _over_time(known))
-    former, fading = _with_former(observations, found, known.past, poll)
-    found.update(former)
     # Equal symptoms become the same object, so that results based on them are not computed again.
     now = _same_as(observations.seen, found)
+    former, fading = _with_former(observations, now, known.past, poll)
+    if former:
+        now = _same_as(observations.seen, {**found, **former})
     intervals = _intervals(observations, now, poll.at)
     # Drop these symptoms only now: the intervals of brokers show whether one left or returned a moment ago.
     left = [each.at for each in known.handed_over.values()]
@@ -349,7 +350,7 @@ def _with_former(
     Args:
         now: the symptoms that this poll shows.
     """
-    if now.keys() >= observations.seen.keys():
+    if now is observations.seen or now.keys() >= observations.seen.keys():
         return {}, {}
     former = observations.seen
     ended = [key for key in former if key not in now and may_fade(key)]

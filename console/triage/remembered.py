@@ -129,7 +129,7 @@ class RememberedAmong(Generic[K, R]):
             arguments = [get(name) for get in look]
             if name not in known or arguments != [get(name) for get in look_before]:
                 changed[name] = self._function(*arguments, *common)
-        if [*names] != [*known]:
+        if names is not last.tables[0] and [*names] != [*known]:
             return {name: changed[name] if name in changed else known[name] for name in names}
         return known | changed if changed else known
 

@@ -57,6 +57,8 @@ def still_held(
         for each in former
         if each.explains and each.claimed_at > at - HELD and len(each.claim.predicted) <= MOST_PREDICTED
     ]
+    if not known:
+        return
     causes = {each.claim.cause for each in known}
     names = {(claim.cause, claim.subject) for claim in claims if claim.cause in causes}
     lost = [each for each in known if each.name not in names]
