@@ -1,4 +1,6 @@
-"""Warnings about partitions whose replicas are all in one rack: clients lose them if that rack fails. Pure."""
+"""Warnings about partitions that a single failure takes away: their replicas are all in one rack, or they have only one
+replica. Pure.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,28 @@ def move(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
     rack = one_rack(edit.replicas, of)
     if rack is not None and not (partition is not None and one_rack(partition.replicas, of)):
         yield f"all replicas of {edit.topic}/{edit.partition} are in rack {rack} then: without it the partition is gone"
+
+
+def single_needs(edit: edits.MoveReplicas) -> RiskNeeds:
+    """Return the facts that `single` needs: the topic."""
+    return RiskNeeds(topics=frozenset({edit.topic}))
+
+
+def single(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
+    """Yield a warning if a move leaves a partition with one replica that had more."""
+    partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
+    if len(edit.replicas) == 1 and partition is not None and len(partition.replicas) > 1:
+        yield single_text([f"{edit.topic}/{edit.partition}"], edit.replicas)
+
+
+def single_text(partitions: Sequence[str], brokers: Collection[int]) -> str:
+    """Return the warning about partitions with one replica. partitions: their names, as ``orders/3``."""
+    verb = "is" if len(partitions) == 1 else "are"
+    where = f"broker {next(iter(brokers))}" if len(brokers) == 1 else "one broker each"
+    return (
+        f"{first_few(partitions, NAMED)} {verb} left with one replica, on {where}: clients can't use a partition while "
+        "that broker is away, and without its disk the records are gone"
+    )
 
 
 def creation_needs(edit: edits.CreateTopic) -> RiskNeeds:

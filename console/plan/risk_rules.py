@@ -52,6 +52,7 @@ CONNECTIONS_BELOW_USE = "connections-below-use"
 SETTINGS_CONTRADICT = "settings-contradict"
 OFFSETS_EXPIRE = "offsets-expire"
 ONE_RACK = "one-rack"
+ONE_REPLICA = "one-replica"
 OWN_LOGIN_DELETED = "own-login-deleted"
 CONNECTOR_DELETED = "connector-deleted"
 CONNECTOR_OFFSETS_CHANGED = "connector-offsets-changed"
@@ -86,6 +87,7 @@ NAMES = (
     MOVE_UNTHROTTLED,
     SETTINGS_CONTRADICT,
     ONE_RACK,
+    ONE_REPLICA,
     READERS_BREAK,
     NOTHING_CHECKED,
     REFERENCE_MISSING,

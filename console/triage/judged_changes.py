@@ -32,8 +32,8 @@ from console.model.snapshot import Snapshot
 from console.model.subjects import SchemaVersion, SubjectTarget
 from console.model.topic_readers import TopicReaders
 from console.plan import edits
-from console.plan.rack_risks import moved_rack, one_rack, racks
-from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, RiskFacts
+from console.plan.rack_risks import moved_rack, one_rack, racks, single_text
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, ONE_RACK, ONE_REPLICA, RiskFacts
 from console.plan.topic_risks import isr_text
 from console.triage import events as triage_events
 from console.triage.begun_moves import moves_by_topic
@@ -410,7 +410,8 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
         return about.name not in snapshot.topics and change.became is not None
     if isinstance(about, changes.MoveTarget):
         topic = snapshot.topics.get(about.topic)
-        return topic is None or _is_placed_well(topic, snapshot)
+        fewest = 2 if any(each.name == ONE_REPLICA for each in change.risks) else 1
+        return topic is None or _is_placed_well(topic, snapshot, fewest)
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
@@ -538,24 +539,33 @@ def _placed(
     name: str, moved: Sequence[Moved], new: Snapshot, of: Mapping[int, str], grown: Grown | None
 ) -> Iterator[Warned]:
     wanted = min_isr(new.configs, name)
+    # A factor that was raised lately and is taken back is no loss.
+    most = grown.was if grown is not None else None
     for _, replicas, there in moved:
-        usual = len(replicas) if grown is None else min(grown.was, len(replicas))
+        usual = len(replicas) if most is None else min(most, len(replicas))
         text = isr_text(wanted or 0, len(there)) if len(there) < usual else ""
         if text and not isr_text(wanted or 0, len(replicas)):
             yield Warned(ISR_ABOVE_REPLICATION, text)
             break
+    alone = [(number, there) for number, replicas, there in moved if len(there) == 1 < min(len(replicas), most or 2)]
+    if alone:
+        brokers = {there[0] for _, there in alone}
+        yield Warned(ONE_REPLICA, single_text([f"{name}/{number}" for number, _ in alone], brokers))
     found = [number for number, replicas, there in moved if one_rack(there, of) and not one_rack(replicas, of)]
     if found:
         places = first_few([f"{name}/{number}" for number in found])
         yield Warned(ONE_RACK, f"all replicas of {places} are in one rack: without it they are gone")
 
 
-def _is_placed_well(topic: Topic, snapshot: Snapshot) -> bool:
+def _is_placed_well(topic: Topic, snapshot: Snapshot, fewest: int) -> bool:
+    """Return whether no partition has its replicas in one rack, fewer than `fewest` replicas, or fewer than min ISR
+    needs.
+    """
     of = racks(snapshot.cluster.brokers)
     if any(one_rack(each.replicas, of) for each in topic.partitions):
         return False
     least = min((len(each.replicas) for each in topic.partitions), default=0)
-    return not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
+    return least >= fewest and not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
 
 
 def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:

@@ -146,6 +146,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "offsets-expire",
         "retention-above-disk",
         "one-rack",
+        "one-replica",
         "own-login-deleted",
         "connector-deleted",
         "connector-offsets-changed",

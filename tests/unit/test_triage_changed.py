@@ -513,13 +513,15 @@ ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
         (placed(1, 2, 3), placed(1, 3, 5), "2", (), "are in one rack: without it they are gone", ""),
         (placed(1), placed(1, 3), "1", (), "are in one rack: without it they are gone", ""),
         (placed(1, 3, 5), placed(3, 1), "1", (), "", ""),  # it was in one before
+        (placed(1, 2, 3), placed(2), "1", (), "left with one replica, on broker 2", "replication topic orders 3"),
+        (placed(1), placed(2), "1", (), "", ""),
     ],
 )
 def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
     before: Change, then: Change, min_isr: str, moves: tuple[Reassignment, ...], words: str, command: str
 ) -> None:
-    """Triage names a reassignment that leaves too few replicas for min ISR, or all in one rack, and proposes the way
-    back. Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other.
+    """Triage names a reassignment that leaves one replica, too few for min ISR, or all in one rack, and proposes the
+    way back. Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -538,8 +540,12 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
 
 @pytest.mark.parametrize(
     ("stages", "is_named"),
-    [(((1, 2), (1, 2, 3), (3, 2)), False), (((1, 2, 3), (1, 2, 3, 4), (3, 4)), True)],
-    ids=["as many as before", "fewer"],
+    [
+        (((1, 2), (1, 2, 3), (3, 2)), False),
+        (((1, 2, 3), (1, 2, 3, 4), (3, 4)), True),
+        (((1,), (1, 2), (2,)), False),
+    ],
+    ids=["as many as before", "fewer", "one as before"],
 )
 def test_a_move_that_no_list_showed_takes_away_what_it_added(
     stages: tuple[tuple[int, ...], ...], *, is_named: bool

@@ -25,7 +25,7 @@ from console.plan.kafka_tools import Command, reassignment
 from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
 from console.plan.requests import together
-from console.plan.risk_rules import ONE_RACK, UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
+from console.plan.risk_rules import ONE_RACK, ONE_REPLICA, UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.topic_risks import UNCLEAN
 
 
@@ -213,7 +213,10 @@ class _MoveReplicasKind(_MoveKind):
     words = "move from {old} to {new}"
     batch = MOVES
     is_loss = False
-    risks = (RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),)
+    risks = (
+        RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),
+        RiskRule(ONE_REPLICA, rack_risks.single, rack_risks.single_needs),
+    )
 
     def judge(self, edit: MoveReplicas, draft: plan_staged.Draft) -> plan_staged.Verdict:
         was = self.current(edit, draft)

@@ -205,6 +205,7 @@ _STANDS = frozenset(
         risk_rules.KEYLESS_RECORDS,
         risk_rules.TIMES_REFUSED,
         risk_rules.ONE_RACK,
+        risk_rules.ONE_REPLICA,
         risk_rules.ACL_LOCKS_OUT,
         risk_rules.ACL_MATCHES_NOTHING,
         risk_rules.TOPIC_DELETED,
