@@ -87,9 +87,9 @@ def quota(value: float | None) -> Change:
     return change
 
 
-def credential(*, is_there: bool) -> Change:
+def credential(*, is_there: bool, of: ScramMechanism = ALICE.mechanism) -> Change:
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
-        return replace(snapshot, scram={"alice": (ScramCredential(ALICE.mechanism, 4096),)} if is_there else {})
+        return replace(snapshot, scram={"alice": (ScramCredential(of, 4096),)} if is_there else {})
 
     return change
 
@@ -800,6 +800,8 @@ def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Cha
         ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
         ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
+        ("advertised.listeners", "A://one:9092,B://one:9093", "A://one:9092,B://two:9093", True),
+        ("advertised.listeners", "A://one:9092", "A://one:9092,B://one:9093", False),
         ("super.users", None, "User:admin", False),
         ("super.users", "User:admin", None, True),
         (SIZE, "500", "2", True),
@@ -1562,6 +1564,14 @@ def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back()
     assert "user alice changed at about the same time (credential deleted)" in step.text
     (alone,) = (each for each in of_two_changes(size=False) if each.cause == "changed-lately")
     assert alone.next[0].text.startswith("set a password for alice again")
+
+
+def test_a_user_whose_credential_is_of_another_mechanism_is_told_which() -> None:
+    (claim,) = seen(credential(is_there=True), credential(is_there=True, of=ScramMechanism(2)), stops=True)
+    assert claim.title == "user alice: credential deleted, and nothing is written to orders since"
+    assert claim.next[0].text.startswith(
+        "alice still has a password for SCRAM-SHA-512, which clients that log in with "
+    )
 
 
 def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:

@@ -37,6 +37,11 @@ def _claims(observations: Observations) -> Iterator[cause.Claim]:
     yield from _answers_of_another(snapshot, frozenset(chain.from_iterable(shown)))
 
 
+def is_of_another(broker: int, observations: Observations) -> bool:
+    """Return whether another broker has the address that a broker advertises, or answers there."""
+    return any(broker == each.subject.broker for each in _claims(observations))
+
+
 def _answers_of_another(snapshot: Snapshot, shared: frozenset[int]) -> Iterator[cause.Claim]:
     places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
     met: set[int] = set()

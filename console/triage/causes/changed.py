@@ -33,6 +33,7 @@ from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import silence as triage_silence
 from console.triage import symptoms as triage_symptoms
+from console.triage.causes import addresses
 from console.triage.causes.records import brokers_with
 from console.triage.causes.slow_groups import MOST_MEMBERS
 from console.triage.changed_places import owner_of
@@ -163,6 +164,8 @@ _CONNECTS = (
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
     "listener.security.protocol.map",
+    "listeners",
+    "advertised.listeners",
     "principal.builder.class",
     "authorizer.class.name",
     "super.users",
@@ -171,8 +174,16 @@ _CONNECTS = (
 """Configs of brokers that determine whether a client may connect, and as which principal. They do not affect
 connections that exist already.
 """
-_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
-"""Those of `_CONNECTS` whose value is the list of what brokers accept."""
+_LISTS = (
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+    "sasl.enabled.mechanisms",
+    "listener.security.protocol.map",
+    "listeners",
+)
+"""The ends of those of `_CONNECTS` whose value is the list of what brokers accept, or of the addresses at which clients
+reach them.
+"""
 _OPENS = ("super.users", "allow.everyone.if.no.acl.found")
 """Those of `_CONNECTS` that give clients access without ACLs. Brokers hide the values, so only the removal of the line
 shows that access was taken away.
@@ -180,6 +191,11 @@ shows that access was taken away.
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
+)
+_LISTENERS = ("listeners", "advertised.listeners")
+_MOVED = (
+    "a client meets it at its next metadata, or when it connects again: it has to resolve and to reach the address of "
+    "its own listener, which may be another than kac's"
 )
 _REFUSED_ABOVE: Mapping[str, str] = {
     "transaction.max.timeout.ms": "brokers refuse a transactional producer that asks for a longer timeout when it "
@@ -1104,7 +1120,7 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
                 if each in steady
             )
             name = change.place.about.name
-            if _connects(change) and name.isdecimal():
+            if _connects(change) and name.isdecimal() and not addresses.is_of_another(int(name), observations):
                 places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
                 yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
@@ -1299,7 +1315,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         if (other := _joined(made, snapshot)) is not None:
             yield _needs_number(each, *other)
         if made.has_effect and _connects(each):
-            yield cause.Evidence(_ANEW, "Kafka's documentation")
+            yield cause.Evidence(_MOVED if key in _LISTENERS else _ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
@@ -1617,8 +1633,8 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
             return _way_back_of_topic(made, topic, observations.last.snapshot)
         case changes.MoveTarget(topic=topic):
             return _placed_back(first, topic, observations.last.snapshot)
-        case changes.ScramUser(user=user):
-            return cause.Next(f"set a password for {user} again: no broker has kept the former one")
+        case changes.ScramUser(user=user, mechanism=mechanism):
+            return _password_back(user, mechanism.label, observations.last.snapshot)
         case changes.BrokerTarget(id=number) if first.place.key == ADDRESS:
             return cause.Next(f"look at advertised.listeners of broker {number}: clients are sent to {first.became}")
         case changes.GroupTarget() if first.waited is not None:
@@ -1628,6 +1644,17 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         case _ if first.became is None and (text := first.place.kind.about.once_gone):
             return cause.Next(text)
     return None
+
+
+def _password_back(user: str, mechanism: str, snapshot: Snapshot) -> cause.Next:
+    """Return the step for a user without a credential of a SCRAM mechanism that it had."""
+    left = first_few([each.label for each, _ in snapshot.scram.get(user, ())])
+    if not left:
+        return cause.Next(f"set a password for {user} again: no broker has kept the former one")
+    return cause.Next(
+        f"{user} still has a password for {left}, which clients that log in with {mechanism} can't use: set one for "
+        f"{mechanism} again, or let its clients log in with {left} if the brokers' listeners take it"
+    )
 
 
 def _placed_back(change: JudgedChange, topic: str, snapshot: Snapshot) -> cause.Next:
