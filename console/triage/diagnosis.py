@@ -225,14 +225,26 @@ def _with_leads(
     known = leads.Known(observations, [each.claim for each in found])
     rows = [*found]
     for n in bare[: leads.MOST_ROWS]:
-        claim, explains = rows[n].claim, rows[n].explains
-        seen = [Symptom(name, each) for each in dict.fromkeys((claim.subject, *rows[n].examples)) for name in explains]
+        claim = rows[n].claim
+        seen = [*_present(rows[n], observations)]
         rows[n] = replace(rows[n], claim=known.of(seen, claim).added(claim))
     open_ = [
         replace(each, leads=known.of([Symptom(each.symptom, one) for one in each.examples]))
         for each in unexplained[: leads.MOST_ROWS]
     ]
     return tuple(rows), (*open_, *unexplained[leads.MOST_ROWS :])
+
+
+def _present(row: Named, observations: Observations) -> Iterator[Symptom]:
+    """Yield a symptom for each subject of a row: one that it explains, or one of its cause's name if it explains none,
+    as a topic to which nothing is written.
+    """
+    claim = row.claim
+    for subject in dict.fromkeys((claim.subject, *row.examples, *(each.subject for each in claim.members[:SHOWN]))):
+        found = (observations.seen.get((name, subject)) for name in row.explains)
+        known = next((each for each in found if each is not None), None)
+        if known is not None or not row.explains:
+            yield known or Symptom(claim.cause, subject)
 
 
 def _faded(claim: Claim, mine: _Places, observations: Observations, index: _Index, faint: frozenset[int]) -> Claim:

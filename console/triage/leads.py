@@ -39,6 +39,8 @@ SHORTLY_BEFORE, STANDS_OUT, RELATED = "shortly before: ", "stands out: ", "may b
 """The beginnings of the evidence about a change and about a state, and of the advice."""
 _FEWEST_PEERS, _MOST_PEERS = 3, 50
 """Minimum and maximum number of brokers whose configs are compared."""
+_MOST_FINDINGS = 200
+"""Maximum number of findings of lint that are examined."""
 _IN_COMMON, _OF_LAG = -2, -1
 """Distances of a lead that all subjects with the symptom have in common, the others not; they come first."""
 _FEW, _MOST_OF = 0.1, 0.5
@@ -113,11 +115,6 @@ class Known:
         self._changes = _by_entity(_changes(observations, claims))
         self._states = _by_entity(_states(observations, claims))
         self._open = {each.place for each in observations.last.facts.transactions.open}
-        self._still: dict[str, set[Place]] = {}
-        for each in observations.of(symptoms.COMMIT_STANDS_STILL):
-            subject = each.subject
-            if subject.group is not None and subject.topic is not None and subject.partition is not None:
-                self._still.setdefault(subject.group, set()).add((subject.topic, subject.partition))
 
     def of(self, seen: Sequence[symptoms.Symptom], claim: Claim | None = None) -> Leads:
         """Return the leads of a row.
@@ -137,7 +134,8 @@ class Known:
                 if not all(word in told for word in lead.words):
                     found[lead] = min(distance, found.get(lead, distance))
         groups = {each.subject.group for each in present}
-        split = self._split(groups.pop() or "") if len(groups) == 1 else None
+        is_split = len(groups) == 1 and any(each.entity.sort == dependencies.BROKERS for each in found)
+        split = self._split(groups.pop() or "") if is_split else None
         if split is not None:
             found = {each: split.distance(each, n) for each, n in found.items() if split.may_be(each)}
         ordered = sorted(found, key=lambda each: _rank(each, found[each]))
@@ -209,7 +207,7 @@ class Known:
 
     def _split(self, group: str) -> _Split | None:
         """Return the leaders of a group's partitions that stand still and of the others; None if none or all stand."""
-        still, lag = self._still.get(group), self._snapshot.lags.get(group)
+        still, lag = _still(self._observations.seen).get(group), self._snapshot.lags.get(group)
         if not still or lag is None:
             return None
         every = {(each.topic, each.partition) for each in islice(lag.partitions, MOST_PARTITIONS)}
@@ -219,6 +217,16 @@ class Known:
     def _leaders(self, places: Iterable[Place]) -> frozenset[str]:
         known = (partition_in(self._snapshot.topics.get(topic), number) for topic, number in places)
         return frozenset(str(each.leader) for each in known if each is not None)
+
+
+@remembered
+def _still(seen: Mapping[symptoms.Key, symptoms.Symptom]) -> Mapping[str, set[Place]]:
+    """Return group -> its partitions that stand still."""
+    found: dict[str, set[Place]] = {}
+    for name, subject in seen:
+        if name == symptoms.COMMIT_STANDS_STILL and subject.topic is not None and subject.partition is not None:
+            found.setdefault(subject.group or "", set()).add((subject.topic, subject.partition))
+    return found
 
 
 class _Split(NamedTuple):
@@ -324,7 +332,7 @@ def _states(observations: Observations, claims: Sequence[Claim]) -> Iterator[_Le
     """
     snapshot = observations.last.snapshot
     causes = {each.cause for each in claims}
-    for stands in observations.standing.findings.values():
+    for stands in islice(observations.standing.findings.values(), _MOST_FINDINGS):
         subject, entity = stands.place.subject, None
         if subject.broker is not None:
             entity = Entity(dependencies.BROKERS, str(subject.broker))
