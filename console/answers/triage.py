@@ -53,6 +53,8 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
         yield f"UNEXPLAINED  {each.symptom}: {each.count:,} ({_subjects(each.examples)})"
+        yield from (f"  {'evidence':<10} {clean(f'{one.fact} ({one.source})', 400)}" for one in each.leads.evidence)
+        yield from (f"  next       {clean(one.text, 200)}" for one in each.leads.next)
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
     by_place = grouped((hidden.where, clean(hidden.what, 300)) for hidden in verdict.unknowable)

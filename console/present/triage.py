@@ -116,10 +116,13 @@ def _unexplained_row(each: Unexplained) -> Named:
             subject=subject,
             severity=Severity.WARNING,
             certainty=Certainty.CERTAIN,  # the symptom itself is certain
-            evidence=(Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),),
+            evidence=(
+                Evidence(f"no cause that is known here explains it: {', '.join(where)}{more}", "symptoms"),
+                *each.leads.evidence,
+            ),
             predicted=(),
             title=f"unexplained: {each.count:,} {each.symptom}{about}",
-            next=(Next("look at the brokers' logs"),),
+            next=(Next("look at the brokers' logs"), *each.leads.next),
         ),
         {},
         each.examples,

@@ -174,6 +174,7 @@ class CauseRule(NamedTuple):
         reads: the APIs and records that it needs, for the page on causes.
         takes: the certainty of the cause, and the evidence that it needs, for the page on causes.
         since: the oldest release of Kafka whose answers have the facts that it reads.
+        bare: whether it names only what is seen, not why, so that its rows get leads (`leads`).
     """
 
     name: str
@@ -183,3 +184,4 @@ class CauseRule(NamedTuple):
     reads: str = ""
     takes: str = ""
     since: str = "2.8"
+    bare: bool = False

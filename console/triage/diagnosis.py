@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from console.model.parts import about
 from console.model.severity import Certainty, Severity
+from console.triage import leads
 from console.triage.cause import CauseRule, Claim, Evidence, Prediction
 from console.triage.causes import (
     access,
@@ -45,6 +46,7 @@ from console.triage.causes import (
     upgraded,
 )
 from console.triage.folding import folded, one_of
+from console.triage.leads import Leads
 from console.triage.observations import Observations, without_restarts
 from console.triage.offers import offered
 from console.triage.remembered import RememberedEach, remembered
@@ -83,6 +85,8 @@ RULES: tuple[CauseRule, ...] = (
 )
 """The rules of all causes. If two claims explain equally many symptoms, that of the earlier rule is chosen."""
 
+_BARE = frozenset(rule.name for rule in RULES if rule.bare)
+"""The names of the causes that only say what is seen."""
 SHOWN = 5
 """Maximum number of subjects that are named as examples of a cause or symptom."""
 _SEVERITIES = tuple(Severity)
@@ -105,6 +109,7 @@ class Unexplained(Struct, frozen=True):
     symptom: str
     count: int
     examples: tuple[Subject, ...]
+    leads: Leads = leads.NOTHING
 
 
 class Hidden(Struct, frozen=True):
@@ -199,16 +204,49 @@ def diagnose(observations: Observations, expected: Iterable[Subject] = (), befor
         )
     ]
     unread = unread_parts(last)
+    causes, unexplained = _with_leads(found, _unexplained(index.symptoms[n] for n in sorted(open_)), observations)
     return Verdict(
         last.at,
-        tuple(found),
-        _unexplained(index.symptoms[n] for n in sorted(open_)),
+        causes,
+        unexplained,
         _ruled_out(observations, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(observations),
         in_order(unread),
         tuple(part for part in vital_parts(last) if part in unread),
         tuple(each for place, each in enumerate(held) if place in shown),
     )
+
+
+def _with_leads(
+    found: Sequence[Named], unexplained: tuple[Unexplained, ...], observations: Observations
+) -> tuple[tuple[Named, ...], tuple[Unexplained, ...]]:
+    """Return the rows of a verdict, with leads for the first of those that only say what is seen."""
+    bare = [n for n, each in enumerate(found) if each.claim.cause in _BARE and each.claim.severity is not Severity.INFO]
+    if not bare and not unexplained:
+        return tuple(found), unexplained
+    known = leads.Known(observations, [each.claim for each in found])
+    rows = [*found]
+    for n in bare[: leads.MOST_ROWS]:
+        claim = rows[n].claim
+        seen = [*_present(rows[n], observations)]
+        rows[n] = replace(rows[n], claim=known.of(seen, claim).added(claim))
+    open_ = [
+        replace(each, leads=known.of([Symptom(each.symptom, one) for one in each.examples]))
+        for each in unexplained[: leads.MOST_ROWS]
+    ]
+    return tuple(rows), (*open_, *unexplained[leads.MOST_ROWS :])
+
+
+def _present(row: Named, observations: Observations) -> Iterator[Symptom]:
+    """Yield a symptom for each subject of a row: one that it explains, or one of its cause's name if it explains none,
+    as a topic to which nothing is written.
+    """
+    claim = row.claim
+    for subject in dict.fromkeys((claim.subject, *row.examples, *(each.subject for each in claim.members[:SHOWN]))):
+        found = (observations.seen.get((name, subject)) for name in row.explains)
+        known = next((each for each in found if each is not None), None)
+        if known is not None or not row.explains:
+            yield known or Symptom(claim.cause, subject)
 
 
 def _faded(claim: Claim, mine: _Places, observations: Observations, index: _Index, faint: frozenset[int]) -> Claim:
@@ -257,7 +295,7 @@ def _held(
     former = [
         known.get((claim.cause, claim.subject)) or Held(claim, before.at, frozenset(named.explains))
         for named in before.causes
-        for claim in (named.claim,)
+        for claim in (leads.without(named.claim) if named.claim.cause in _BARE else named.claim,)
         if claim.subject not in announced
     ]
 

@@ -28,6 +28,7 @@ from console.plan.topic_risks import TINY_BYTES, TINY_MS
 from console.triage.at_quotas import AtQuotas, at_quotas_after
 from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.connector_sources import SourceChange, sources_after
+from console.triage.created import created_after
 from console.triage.events import Kind
 from console.triage.group_beginnings import Beginnings, Unread, beginnings_after, without_new
 from console.triage.hot_partitions import hot_after
@@ -260,6 +261,8 @@ class Past(Struct, frozen=True):
     letters: Sequence[Letters] = ()
     """The topics that get many dead letters, as of the last poll."""
     upgrades: Sequence[Upgrade] = ()
+    created: Mapping[str, datetime] = MappingProxyType({})
+    """Topic that was created while kac watched -> the time of the first poll that showed it, UTC."""
 
 
 NOTHING = Past()
@@ -314,6 +317,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
+        created=created_after(past.created, before.snapshot, now.snapshot, now.at, oldest),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )
 

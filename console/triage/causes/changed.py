@@ -559,8 +559,13 @@ def suspect(observations: Observations, subject: triage_symptoms.Subject) -> Sus
         return None
     change, hit = next(each for each in judged if id(each) == found[0]), found[1]
     _, name = owner_of(change.place)
-    said = cause.Evidence(f"{name}: {_said(change)}", _source(change))
-    return Suspect(f"{name}: {_short(change)}", said, hit.by_rule)
+    return Suspect(f"{name}: {_short(change)}", in_words(change), hit.by_rule)
+
+
+def in_words(change: JudgedChange) -> cause.Evidence:
+    """Return a change with the changed entity as evidence."""
+    _, name = owner_of(change.place)
+    return cause.Evidence(f"{name}: {_said(change)}", _source(change))
 
 
 def _stands(made: _Made, observations: Observations) -> bool:

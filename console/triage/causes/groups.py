@@ -1357,6 +1357,7 @@ CAUSES = (
     cause.CauseRule(
         "group-rebalancing",
         _rebalancing,
+        bare=True,
         reads="ListGroups over time",
         takes=(
             "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
@@ -1368,6 +1369,7 @@ CAUSES = (
     cause.CauseRule(
         "group-stopped",
         _stopped,
+        bare=True,
         reads="ListGroups, OffsetFetch, ListOffsets",
         takes=(
             "certain: the group has no member, and records wait. Possible for 15 minutes after its last commit if kac "
@@ -1380,6 +1382,7 @@ CAUSES = (
         "consumer-stuck",
         _stuck,
         hides=_waits_for_commits,
+        bare=True,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: one partition stands still while others move; possible if several stand still, if a quota may "
@@ -1390,6 +1393,7 @@ CAUSES = (
     cause.CauseRule(
         "consumer-slow",
         _slow,
+        bare=True,
         reads="OffsetFetch and ListOffsets over time",
         takes=(
             "likely: the group commits, but more slowly than records arrive. Information while records wait for less "

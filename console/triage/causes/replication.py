@@ -647,6 +647,7 @@ CAUSES = (
     cause.CauseRule(
         "isr-flaps",
         _flapping,
+        bare=True,
         reads="Metadata over time; DescribeConfigs",
         takes=(
             "likely: replicas of a broker that was not away left ISRs 4 times within 5 minutes, and came back each "
@@ -656,6 +657,7 @@ CAUSES = (
     cause.CauseRule(
         "replication-broken",
         lambda observations: (*_between(observations), *_unfollowed(observations), *_replication(observations)),
+        bare=True,
         reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time; TLS handshakes",
         takes=(
             "likely: the only missing follower is on a broker that answers, a leader has no followers, or brokers do "

@@ -58,6 +58,7 @@ def _claim(found: Restarting, observations: Observations) -> cause.Claim:
 CAUSE = cause.CauseRule(
     "members-restart",
     _restarting,
+    bare=True,
     reads="DescribeGroups over time, OffsetFetch, ListOffsets",
     takes=(
         "likely: each member of a group left at least 3 times, the group's lag grows, and members left at least twice "

@@ -414,6 +414,7 @@ CAUSES = (
     cause.CauseRule(
         NAME,
         _stopped,
+        bare=True,
         reads="ListOffsets over time",
         takes=(
             "information: the topic got no new record for longer than 3 times the longest pause before. A possible "

@@ -92,6 +92,7 @@ CAUSES = (
         "quota-exceeded",
         _by_log,
         hides=_unread,
+        bare=True,
         reads="brokers' request logs (`--request-log`)",
         takes=(
             "certain: brokers throttled a client three times within a minute, and in at least a tenth of its requests"

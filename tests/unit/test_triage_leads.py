@@ -1,0 +1,176 @@
+"""Tests of leads: changes and unusual states that are told beside a symptom without a known cause."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from console.model import cluster
+from console.model.config import broker_resource
+from console.model.coordinators import OFFSETS, partition_of
+from console.model.snapshot import Snapshot
+from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
+from console.present.triage import cause_rows
+from console.triage import leads
+from console.triage.cause import Claim, Evidence
+from console.triage.created import MOST, created_after
+from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
+from console.triage.observations import Observations
+from tests.unit.test_triage import START, TICK, Change, config, healthy, moved, watched
+
+CHANGES, STOPS, TICKS = 4, 6, 30
+"""The ticks of the change, of the beginning of the symptom, and of the last poll."""
+MECHANISMS, STATIC, DYNAMIC = "sasl.enabled.mechanisms", 4, 2
+
+
+def stands(*still: int) -> Change:
+    """Return a change by which partitions of group billing stand still from `STOPS` on, and the others move."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        ends = dict.fromkeys(range(6), 100 + 50 * tick)
+        at = {n: 100 + 50 * min(tick, STOPS) if n in still else end for n, end in ends.items()}
+        return moved(snapshot, {n: (at[n], end) for n, end in ends.items()})
+
+    return change
+
+
+def configured(value_at: Callable[[int], str], key: str = MECHANISMS, source: int = STATIC, broker: int = 3) -> Change:
+    """Return a change of the configs of the brokers: all have `PLAIN,SCRAM`, one has `value_at` of the tick."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        values = {n: value_at(tick) if n == broker else "PLAIN,SCRAM" for n in (1, 2, 3)}
+        sets = {broker_resource(n): config(key, value, source) for n, value in values.items()}
+        at = dict.fromkeys(sets, START + tick * TICK)
+        return replace(snapshot, configs=sets, configs_at=at)
+
+    return change
+
+
+def both(*some: Change) -> Change:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        for each in some:
+            snapshot = each(snapshot, tick)
+        return snapshot
+
+    return change
+
+
+def lost(tick: int) -> str:
+    return "PLAIN" if tick >= CHANGES else "PLAIN,SCRAM"
+
+
+def seen(change: Change, facts: Callable[[int], Facts] = lambda _: Facts()) -> Observations:
+    return watched(change, TICKS, before=change(healthy(), 0), facts=facts)
+
+
+def told(observations: Observations) -> list[str]:
+    """Return the leads and the advice of all rows of group billing."""
+    claims = [each.claim for each in cause_rows(diagnose(observations), {})]
+    starts = leads.SHORTLY_BEFORE, leads.STANDS_OUT, leads.RELATED
+    texts = [one for each in claims for one in (*(e.fact for e in each.evidence), *(n.text for n in each.next))]
+    return [each for each in dict.fromkeys(texts) if each.startswith(starts)]
+
+
+def test_a_changed_broker_that_leads_all_partitions_that_stand_is_a_lead() -> None:
+    contrast, changed, advice = told(seen(both(stands(2, 5), configured(lost))))
+    assert contrast == "stands out: all 2 that stand still are led by broker 3, the 4 that move are not"
+    assert changed.startswith(f"shortly before: broker 3: {MECHANISMS} was PLAIN,SCRAM, and is PLAIN since ")
+    assert advice == f"may be related: compare broker 3 with the others: {MECHANISMS} first"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        both(stands(2, 5), configured(lost, broker=1)),  # it leads only partitions that move
+        both(stands(2, 5), configured(lambda _: "PLAIN")),  # nobody changed it, and it is in a file
+        both(stands(2, 5), configured(lambda tick: "PLAIN" if tick == CHANGES else "PLAIN,SCRAM")),  # taken back
+        both(stands(2, 5), configured(lambda tick: "PLAIN" if tick > TICKS - 2 else "PLAIN,SCRAM")),  # later
+    ],
+)
+def test_other_changes_are_no_leads(change: Change) -> None:
+    assert told(seen(change)) == []
+
+
+def test_a_config_that_one_broker_alone_was_given_is_a_lead() -> None:
+    found = told(seen(both(stands(2, 5), configured(lambda _: "4", key="background.threads", source=DYNAMIC))))
+    assert "stands out: broker 3 alone has background.threads = 4; the others have PLAIN,SCRAM" in found
+
+
+def test_a_cordoned_directory_is_a_lead() -> None:
+    def cordoned(snapshot: Snapshot, _tick: int) -> Snapshot:
+        (one,) = snapshot.log_dirs[3]
+        return replace(snapshot, log_dirs={**snapshot.log_dirs, 3: (replace(one, cordoned=True),)})
+
+    found = told(seen(both(stands(2, 5), cordoned)))
+    assert "stands out: broker 3 gets no new replicas in /data: cordoned" in found
+    assert told(seen(both(stands(1, 4), cordoned))) == []
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(partition_of("billing", 3), True), (None, False)])
+def test_an_open_transaction_in_the_partition_of_the_offsets_is_a_lead(number: int | None, *, is_told: bool) -> None:
+    where = OFFSETS, (partition_of("billing", 3) + 1) % 3 if number is None else number
+
+    def with_offsets(snapshot: Snapshot, _tick: int) -> Snapshot:
+        topic = cluster.Topic(OFFSETS, tuple(cluster.Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(3)), True)
+        return replace(snapshot, topics={**snapshot.topics, OFFSETS: topic})
+
+    def facts(_tick: int) -> Facts:
+        known = {"tx": Transaction("tx", 7, "Ongoing", 1, 0, 900_000, 0, frozenset({where}))}
+        one = OpenTransaction(*where, Producer(7, 0, 1, 0, 0, 50))
+        return Facts(transactions=Transactions({where: StableOffsets(50, 53)}, (one,), known))
+
+    said = (
+        f"stands out: transaction tx is open in {where[0]}/{where[1]}, the partition with the offsets of group billing"
+    )
+    assert (said in told(seen(both(stands(2, 5), with_offsets), facts))) is is_told
+
+
+@pytest.mark.parametrize(("behind", "is_told"), [("traces", True), ("orders", False)])
+def test_a_new_topic_with_most_of_the_lag_is_a_lead(behind: str, *, is_told: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        grown = 400 * max(0, tick - STOPS)
+        places = {"orders": 100, **({"traces": 0} if tick >= CHANGES else {})}
+        lags = tuple(
+            cluster.PartitionLag(topic, 0, first + tick, first + tick + late, late, "m1")
+            for topic, first in places.items()
+            for late in (grown if topic == behind else 0,)
+        )
+        topic = cluster.Topic("traces", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3)),), topic_id="t")
+        topics = {**snapshot.topics, **({"traces": topic} if tick >= CHANGES else {})}
+        return replace(snapshot, topics=topics, lags={"billing": cluster.GroupLag(lags)})
+
+    found = told(seen(change))
+    assert any("topic traces was created at" in each and "100% of its lag" in each for each in found) is is_told
+
+
+def test_leads_are_few_and_never_twice() -> None:
+    change = both(stands(2, 5), configured(lost))
+    observations = seen(change)
+    verdict = diagnose(observations)
+    for _ in range(3):
+        verdict = diagnose(observations, before=verdict)
+    for each in verdict.causes:
+        facts = [one.fact for one in each.claim.evidence]
+        assert len(facts) == len(set(facts))
+        assert sum(one.startswith((leads.SHORTLY_BEFORE, leads.STANDS_OUT)) for one in facts) <= leads.MOST
+        assert sum(one.text.startswith(leads.RELATED) for one in each.claim.next) <= 1
+
+
+def test_leads_change_nothing_else_of_a_claim() -> None:
+    (claim,) = [each.claim for each in diagnose(seen(stands(2))).causes][:1]
+    lead = leads.Leads((Evidence(f"{leads.STANDS_OUT}x", "y"),))
+    assert leads.without(lead.added(claim)) == claim
+    assert leads.without(claim) is claim
+    assert leads.NOTHING.added(claim) is claim
+    assert isinstance(claim, Claim)
+
+
+def test_topics_that_are_only_read_anew_were_not_created() -> None:
+    many = {f"t{n}": cluster.Topic(f"t{n}", ()) for n in range(MOST + 1)}
+    old, new = healthy(), replace(healthy(), topics=many)
+    assert created_after({}, old, new, START, START) == {}
+    one = replace(healthy(), topics={**old.topics, "x": cluster.Topic("x", ())})
+    assert created_after({}, old, one, START, START - TICK) == {"x": START}
+    assert created_after({"x": START}, one, old, START + TICK, START - TICK) == {}
+    assert created_after({}, Snapshot(), one, START, START) == {}
