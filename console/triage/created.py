@@ -9,7 +9,9 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 MOST = 50
-"""Maximum number of topics that are remembered, and of new topics in one poll: with more, all were only read anew."""
+"""Maximum number of topics that are remembered, and of new topics in one poll. If more topics are new, kac only read
+all of them again.
+"""
 
 
 def created_after(

@@ -349,7 +349,7 @@ def _states(observations: Observations, claims: Sequence[Claim]) -> Iterator[_Le
         cordoned = [each.path for each in dirs if each.cordoned]
         if cordoned and (own, _CORDONED) not in changed:
             said = f"{STANDS_OUT}broker {broker} gets no new replicas in {first_few(cordoned)}: cordoned"
-            advice = f"if nobody needs it any more, take the cordon back: {_CORDONED} of broker {broker}"
+            advice = f"if the cordon is not needed any more, take it back: {_CORDONED} of broker {broker}"
             yield _Lead(Entity(dependencies.BROKERS, str(broker)), Evidence(said, "DescribeLogDirs"), advice, _CORDON)
     brokers = snapshot.cluster.brokers[:_MOST_PEERS]
     sets = [(each.id, snapshot.configs.get(broker_resource(each.id))) for each in brokers]
