@@ -138,7 +138,13 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
         "unread": list(verdict.unread),
         "causes": [cause_data(named, at) for named in verdict.causes],
         "unexplained": [
-            {"symptom": each.symptom, "count": each.count, "examples": [_subject(one) for one in each.examples]}
+            {
+                "symptom": each.symptom,
+                "count": each.count,
+                "examples": [_subject(one) for one in each.examples],
+                "evidence": [{"fact": one.fact, "source": one.source, "at": at} for one in each.leads.evidence],
+                "next": [{"text": one.text, "command": step_command(one)} for one in each.leads.next],
+            }
             for each in verdict.unexplained
         ],
         "ruled_out": [{"cause": each.cause, "why": each.why} for each in verdict.ruled_out],

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from console.answers.triage import text_lines, verdict_data
 from console.model import cluster
 from console.model.config import broker_resource
 from console.model.coordinators import OFFSETS, partition_of
@@ -12,11 +13,12 @@ from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.present.triage import cause_rows
 from console.triage import leads
-from console.triage.cause import Claim, Evidence
+from console.triage.cause import Claim, Evidence, Next
 from console.triage.created import MOST, created_after
-from console.triage.diagnosis import diagnose
+from console.triage.diagnosis import Unexplained, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations
+from console.triage.symptoms import Subject
 from tests.unit.test_triage import START, TICK, Change, config, healthy, moved, watched
 
 CHANGES, STOPS, TICKS = 4, 6, 30
@@ -164,6 +166,36 @@ def test_leads_change_nothing_else_of_a_claim() -> None:
     assert leads.without(claim) is claim
     assert leads.NOTHING.added(claim) is claim
     assert isinstance(claim, Claim)
+
+
+def test_symptoms_without_a_cause_have_leads_in_the_row_the_text_and_the_json() -> None:
+    lead = leads.Leads((Evidence(f"{leads.STANDS_OUT}x", "y"),), (Next(f"{leads.RELATED}z"),))
+    verdict = replace(
+        diagnose(watched(lambda snapshot, _: snapshot)),
+        unexplained=(Unexplained("under-replicated", 1, (Subject(topic="orders", partition=0),), lead),),
+    )
+    (row,) = cause_rows(verdict, {})
+    assert row.claim.evidence[1:] == lead.evidence
+    assert row.claim.next[1:] == lead.next
+    assert [each for each in text_lines(verdict, 40) if each.startswith("  ")] == [
+        "  evidence   stands out: x (y)",
+        "  next       may be related: z",
+    ]
+    (data,) = verdict_data(verdict)["unexplained"]  # type: ignore[misc, union-attr]
+    assert data["next"] == [{"text": "may be related: z", "command": ""}]  # type: ignore[index, call-overload]
+
+
+def test_a_symptom_without_a_cause_is_looked_up_at_its_replicas() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < STOPS:
+            return snapshot
+        known = snapshot.topics["orders"]
+        first = known.partitions[0]._replace(isr=known.partitions[0].isr[:1])
+        return replace(snapshot, topics={"orders": replace(known, partitions=(first, *known.partitions[1:]))})
+
+    verdict = diagnose(seen(both(change, configured(lost))))
+    assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
+    assert any(MECHANISMS in each.fact for each in verdict.unexplained[0].leads.evidence)
 
 
 def test_topics_that_are_only_read_anew_were_not_created() -> None:
