@@ -187,17 +187,15 @@ class SlowPolls:
 
     async def _read_quietly(self, part: Part) -> None:
         """Read a part that is empty on most clusters. If brokers refuse, read it no more, and report nothing, since the
-        part's own view shows the failure. A record may have the part's first answer only later.
+        part's own view shows the failure.
         """
-        from console.admin.recorded import NOT_RECORDED
-
         if part in self._refused:
             return
         try:
             await self._session.keep(read_listed(self._session.client, part))
         except AdminError as error:
             log.info("%s: %s", part, error.failure)
-            if isinstance(error, BrokerError | Unsupported) and error.failure.name != NOT_RECORDED:
+            if isinstance(error, BrokerError | Unsupported):
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:

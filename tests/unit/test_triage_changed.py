@@ -800,8 +800,6 @@ def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Cha
         ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
         ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
-        ("advertised.listeners", "A://one:9092,B://one:9093", "A://one:9092,B://two:9093", True),
-        ("advertised.listeners", "A://one:9092", "A://one:9092,B://one:9093", False),
         ("super.users", None, "User:admin", False),
         ("super.users", "User:admin", None, True),
         (SIZE, "500", "2", True),

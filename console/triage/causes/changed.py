@@ -164,8 +164,6 @@ _CONNECTS = (
     "ssl.principal.mapping.rules",
     "sasl.enabled.mechanisms",
     "listener.security.protocol.map",
-    "listeners",
-    "advertised.listeners",
     "principal.builder.class",
     "authorizer.class.name",
     "super.users",
@@ -174,16 +172,8 @@ _CONNECTS = (
 """Configs of brokers that determine whether a client may connect, and as which principal. They do not affect
 connections that exist already.
 """
-_LISTS = (
-    "ssl.enabled.protocols",
-    "ssl.cipher.suites",
-    "sasl.enabled.mechanisms",
-    "listener.security.protocol.map",
-    "listeners",
-)
-"""The ends of those of `_CONNECTS` whose value is the list of what brokers accept, or of the addresses at which clients
-reach them.
-"""
+_LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
+"""Those of `_CONNECTS` whose value is the list of what brokers accept."""
 _OPENS = ("super.users", "allow.everyone.if.no.acl.found")
 """Those of `_CONNECTS` that give clients access without ACLs. Brokers hide the values, so only the removal of the line
 shows that access was taken away.
@@ -191,11 +181,6 @@ shows that access was taken away.
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
-)
-_LISTENERS = ("listeners", "advertised.listeners")
-_MOVED = (
-    "a client meets it at its next metadata, or when it connects again: it has to resolve and to reach the address of "
-    "its own listener, which may be another than kac's"
 )
 _REFUSED_ABOVE: Mapping[str, str] = {
     "transaction.max.timeout.ms": "brokers refuse a transactional producer that asks for a longer timeout when it "
@@ -1125,7 +1110,7 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
                 if each in steady
             )
             name = change.place.about.name
-            if _connects(change) and name.isdecimal() and not addresses.is_of_another(int(name), observations):
+            if _connects(change) and name.isdecimal():
                 places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
                 yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER, name=name) if name.isdecimal():
@@ -1320,7 +1305,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
         if (other := _joined(made, snapshot)) is not None:
             yield _needs_number(each, *other)
         if made.has_effect and _connects(each):
-            yield cause.Evidence(_MOVED if key in _LISTENERS else _ANEW, "Kafka's documentation")
+            yield cause.Evidence(_ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:
