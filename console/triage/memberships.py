@@ -159,16 +159,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
     came = {name: since for name, since in known.came.items() if since > at - CAME_KEPT and name in now.groups}
-    departures = {
-        name: lately
-        for name, each in known.departures.items()
-        if name in now.groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
-    }
-    joined = {
-        name: recent
-        for name, mine in known.joined.items()
-        if name in now.groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
-    }
+    departures, joined = _departures_kept(known, now.groups, at), _joined_kept(known, now.groups, at)
     arrivals = _lasting(known.arrivals, now.groups, at)
     apart = {name: each for name, each in known.apart.items() if name in now.groups}
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
@@ -207,6 +198,24 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 left[name] = mine
     found = Memberships(left, idle, new, came, departures, joined, arrivals, apart, holdings, shown)
     return known if found == known else found
+
+
+def _departures_kept(known: Memberships, groups: Mapping[str, Group], at: datetime) -> dict[str, tuple[Departure, ...]]:
+    """Return group -> the departures of the last `DEPARTURES_KEPT`. at: the time of the poll, UTC."""
+    return {
+        name: lately
+        for name, each in known.departures.items()
+        if name in groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
+    }
+
+
+def _joined_kept(known: Memberships, groups: Mapping[str, Group], at: datetime) -> dict[str, Mapping[str, datetime]]:
+    """Return group -> the members that joined in the time `KEPT`. at: the time of the poll, UTC."""
+    return {
+        name: recent
+        for name, mine in known.joined.items()
+        if name in groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
+    }
 
 
 def _held(was: Group | None) -> dict[str, frozenset[Place]]:
