@@ -525,7 +525,7 @@ def _of_owner(
     name="system-topic-policy",
     severity=Severity.HIGH,
     certainty=Certainty.CERTAIN,
-    title="a topic of coordinators, Connect, Streams or a schema registry that deletes data which its owner needs",
+    title="a topic of coordinators, Connect, Debezium, Streams or a registry that deletes data which its owner needs",
     why="Offsets, transactions, connectors or schemas vanish after the retention",
     needs=_CONFIGS,
     source="GroupCoordinatorService.groupMetadataTopicConfigs",

@@ -121,6 +121,13 @@ _KSQL_COMMANDS = SystemTopic(
     DELETE,
     keeps=True,
 )
+_SCHEMA_HISTORY = SystemTopic(
+    "Debezium",
+    "its connector can't start again without a new snapshot: it does not know the tables' schemas at its position",
+    "the changes of schemas lose their order: this topic has one partition",
+    DELETE,
+    keeps=True,
+)
 _CONFLUENT = SystemTopic("Confluent's services", "licenses, role bindings, links or metrics of these services are lost")
 _REDPANDA = SystemTopic("Redpanda", "the audit log, transforms or another state of Redpanda itself is lost")
 _MSK = SystemTopic("Amazon MSK", "the service does not see any more whether its brokers work")
@@ -165,6 +172,11 @@ _NAMED = (
     _named(r"_confluent-ksql-.+_command_topic", _KSQL_COMMANDS),
     _named(r"(?=.+?-(KSTREAM|KTABLE)-.).+-changelog", _CHANGELOG),
     _named(r"(?=.+?-(KSTREAM|KTABLE)-.).+-repartition", _REPARTITION),
+    _named(
+        r"(schema-?history|dbhistory)[._-].+|schema-changes\..+|.+[._-](schema-?history|dbhistory)",
+        _SCHEMA_HISTORY,
+        single=True,
+    ),
     _named(r"__?confluent[-_.].+", _CONFLUENT),
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from console.admin.errors import AdminError, BrokerError, Unsupported
+from console.admin.recorded import NOT_RECORDED
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import TieredOffsets, Topic, is_gone
 from console.model.config import CLUSTER_DEFAULT, broker_resource, is_tiered, topic_resource
@@ -187,7 +188,7 @@ class SlowPolls:
 
     async def _read_quietly(self, part: Part) -> None:
         """Read a part that is empty on most clusters. If brokers refuse, read it no more, and report nothing, since the
-        part's own view shows the failure.
+        part's own view shows the failure. A record may have the part at a later time.
         """
         if part in self._refused:
             return
@@ -195,7 +196,7 @@ class SlowPolls:
             await self._session.keep(read_listed(self._session.client, part))
         except AdminError as error:
             log.info("%s: %s", part, error.failure)
-            if isinstance(error, BrokerError | Unsupported):
+            if isinstance(error, BrokerError | Unsupported) and error.failure.name != NOT_RECORDED:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:

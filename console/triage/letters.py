@@ -5,12 +5,12 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from console.model.cluster import Topic
+from console.model.cluster import GroupLag, Topic
 from console.model.observed_logs import ObservedLogs
 from console.model.rates import Rates
 from console.triage.remembered import remembered
@@ -28,6 +28,8 @@ original topic; their rate, and that share, as a multiple of the one before; and
 MOST, OVER = 0.5, 1.25
 """The minimum share if the share before is unknown; the maximum of letters, as a multiple of the latest original
 records, that can be letters of these: more are letters of older records, or go round."""
+OF_SINK = "connect-"
+"""The prefix of a group of a sink connector; the connector's name follows."""
 MOST_PARTITIONS, MOST_TOPICS = 5_000, 10_000
 """Maximum number of partitions, and of topics, of a cluster whose dead letters are counted at each poll."""
 
@@ -104,10 +106,20 @@ class Letters(NamedTuple):
     """The number of further retry topics that are counted with it."""
     is_retry: bool = False
     """Whether it is a topic of retries; otherwise of dead letters."""
+    group: str = ""
+    """The group that reads the original topics, if the topic of letters is named after a group or a sink."""
+    is_unseen: bool = False
+    """Whether most records were letters ever since kac looked, so that kac did not see it begin."""
 
 
 def letters_after(
-    known: Sequence[Letters], logs: ObservedLogs, topics: Mapping[str, Topic], rates: Rates, before: Rates, at: datetime
+    known: Sequence[Letters],
+    logs: ObservedLogs,
+    topics: Mapping[str, Topic],
+    rates: Rates,
+    before: Rates,
+    at: datetime,
+    lags: Mapping[str, GroupLag],
 ) -> Sequence[Letters]:
     """Return the topics that get many dead letters, after one more poll.
 
@@ -117,16 +129,15 @@ def letters_after(
         logs: the observed logs of this poll.
         rates, before: the write rates of this poll and of the last one.
         at: the time of this poll, UTC.
+        lags: group -> its lag, for letters that are named after a group or a sink.
     """
     if rates.ends is before.ends or len(rates.ends) > MOST_PARTITIONS:
         return known
     had, found = {each.topic: each for each in known}, []
-    for names, original in _asides(topics):
-        name, is_retry = names[0], original_of(names[0]) != original
-        letters, others = (
-            _most([_grown(topics[each], logs, rates) for each in names]),
-            _grown(topics[original], logs, rates),
-        )
+    for names, originals, group in (*_asides(topics), *_of_groups(topics, lags)):
+        name, is_retry = names[0], not group and original_of(names[0]) not in originals
+        letters = _most([_grown(topics[each], logs, rates) for each in names])
+        others = _sum([_grown(topics[each], logs, rates) for each in originals])
         share = _share(letters.rate, others.rate)
         if letters.recent < FEWEST or (share is not None and share < SHARE):
             continue
@@ -137,9 +148,27 @@ def letters_after(
         elif letters.watched >= WATCHED and letters.rate >= TIMES * letters.was:
             usual = _usual(letters, others, share)
             if share is None or share >= (MOST if usual is None else TIMES * usual):
-                more = len(names) - 1
-                found.append(Letters(name, original, letters.rate, letters.was, share, usual, at, more, is_retry))
+                more, original = len(names) - 1, _text(originals, group)
+                found.append(
+                    Letters(name, original, letters.rate, letters.was, share, usual, at, more, is_retry, group)
+                )
+        elif share is not None and share >= MOST and not is_retry and _most_ever(letters, others):
+            original, was = _text(originals, group), letters.was
+            found.append(Letters(name, original, letters.rate, was, share, None, at, group=group, is_unseen=True))
     return tuple(found)
+
+
+def _text(originals: Sequence[str], group: str) -> str:
+    return originals[0] if len(originals) == 1 else f"the {len(originals)} topics that {group} reads"
+
+
+def _most_ever(letters: _Grown, others: _Grown) -> bool:
+    """Return whether most records of the original topics were letters for all the time since kac looked, if it is long
+    enough.
+    """
+    all_letters, all_others = letters.was * letters.watched + letters.recent, others.was * others.watched
+    share = _share(all_letters, all_others + others.recent)
+    return letters.watched + letters.lately >= WATCHED and share is not None and share >= MOST
 
 
 def _share(letters: float, others: float) -> float | None:
@@ -158,6 +187,8 @@ def _usual(letters: _Grown, others: _Grown, share: float | None) -> float | None
 
 
 def _lasts(first: Letters, rate: float, share: float | None) -> bool:
+    if first.is_unseen:
+        return share is not None and share >= MOST / 2
     # The load of a night may be a tenth of that of the day: compare shares if they are known.
     if share is None or first.usual is None:
         return rate >= TIMES * first.was
@@ -165,19 +196,49 @@ def _lasts(first: Letters, rate: float, share: float | None) -> bool:
 
 
 @remembered
-def _asides(topics: Mapping[str, Topic]) -> Sequence[tuple[tuple[str, ...], str]]:
-    """Return pairs of topics and their original topic: each topic of dead letters alone, and all retry topics of a
-    topic together.
+def _asides(topics: Mapping[str, Topic]) -> Sequence[_Aside]:
+    """Return topics with their original topic: each topic of dead letters alone, and all retry topics of a topic
+    together.
     """
     if len(topics) > MOST_TOPICS:
         return ()
-    dead = [((name,), other) for name in topics if (other := original_of(name)) is not None and other in topics]
+    dead = [
+        _Aside((name,), (other,)) for name in topics if (other := original_of(name)) is not None and other in topics
+    ]
     retries: dict[str, list[str]] = {}
     for name in topics:
         retry = retry_of(name)
         if retry is not None and retry.original in topics:
             retries.setdefault(retry.original, []).append(name)
-    return (*dead, *((tuple(sorted(names)), original) for original, names in retries.items()))
+    return (*dead, *(_Aside(tuple(sorted(names)), (original,)) for original, names in retries.items()))
+
+
+@remembered
+def _unplaced(topics: Mapping[str, Topic]) -> Sequence[tuple[str, str]]:
+    """Return the topics of dead letters whose name has no topic's name, with the rest of the name."""
+    if len(topics) > MOST_TOPICS:
+        return ()
+    return [(name, rest) for name in topics if (rest := original_of(name)) is not None and rest not in topics]
+
+
+def _of_groups(topics: Mapping[str, Topic], lags: Mapping[str, GroupLag]) -> Iterator[_Aside]:
+    """Yield the topics of dead letters that are named after a sink connector or a group, with the topics it reads."""
+    for name, rest in _unplaced(topics):
+        for group in (f"{OF_SINK}{rest}", rest):
+            if (lag := lags.get(group)) is not None:
+                read = {each.topic for each in lag.partitions} - {name}
+                if read and read <= topics.keys():
+                    yield _Aside((name,), tuple(sorted(read)), group)
+                break
+
+
+class _Aside(NamedTuple):
+    """Topics of letters, or retry topics, with the topics whose records become letters."""
+
+    names: tuple[str, ...]
+    originals: tuple[str, ...]
+    group: str = ""
+    """The group that reads the original topics, if the names are after the group; else ``""``."""
 
 
 class _Grown(NamedTuple):
@@ -188,12 +249,20 @@ class _Grown(NamedTuple):
         rate: the rate of the latest records, per second.
         was: the rate before them, per second.
         watched: the number of seconds over which `was` was measured.
+        lately: the number of seconds over which `rate` was measured.
     """
 
     recent: int
     rate: float
     was: float
     watched: float
+    lately: float = 0.0
+
+
+def _sum(each: Sequence[_Grown]) -> _Grown:
+    """Return the record counts of several topics together; those of the only one unchanged."""
+    recent, rate, was, watched, lately = zip(*each, strict=True)
+    return _Grown(sum(recent), sum(rate), sum(was), max(watched), max(lately))
 
 
 def _most(each: Sequence[_Grown]) -> _Grown:
@@ -212,4 +281,4 @@ def _grown(topic: Topic, logs: ObservedLogs, rates: Rates) -> _Grown:
             continue
         recent, former = recent + end.value - end.base, former + end.base - log.first_end
         watched, lately = max(watched, end.base_at - log.first_at), max(lately, end.at - end.base_at)
-    return _Grown(recent, recent / max(1.0, lately), former / max(1.0, watched), watched)
+    return _Grown(recent, recent / max(1.0, lately), former / max(1.0, watched), watched, lately)

@@ -42,6 +42,8 @@ STAYS = 1.5
 
 FOLLOWED = timedelta(minutes=2)
 """Maximum time between two arrivals of members that follow one another."""
+KNOWN_FOR = timedelta(minutes=1)
+"""The time for which the members of a group are compared with those of the last poll that showed members."""
 
 
 class Left(NamedTuple):
@@ -99,6 +101,14 @@ class Apart(NamedTuple):
     """The number of times that it joined with this offset."""
 
 
+class Shown(NamedTuple):
+    """A group in a poll that showed its members."""
+
+    group: Group
+    at: datetime
+    """The time of the first poll after it, which showed no members, UTC."""
+
+
 class Memberships(Struct, frozen=True):
     """What is remembered of the members of groups."""
 
@@ -125,8 +135,12 @@ class Memberships(Struct, frozen=True):
     had not all read the same when kac last saw two of them.
     """
     holdings: Mapping[str, Mapping[str, frozenset[Place]]] = field(default_factory=dict)
-    """Group that is not stable now -> member id -> the partitions that the member had when the group was stable:
-    brokers show no assignment of a classic group that rebalances.
+    """Group that is not stable now, or whose members are unknown -> member id -> the partitions that the member had
+    when the group was stable: brokers show no assignment of a classic group that rebalances.
+    """
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    """Group whose present members are unknown -> the last poll that showed members of it: a listing may show a group
+    before a description of its new state has come.
     """
 
 
@@ -145,19 +159,11 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
     idle = {name: since for name, since in known.idle.items() if name in now.groups}
     new = {name: since for name, since in known.new.items() if since > at - KEPT and name in now.groups}
     came = {name: since for name, since in known.came.items() if since > at - CAME_KEPT and name in now.groups}
-    departures = {
-        name: lately
-        for name, each in known.departures.items()
-        if name in now.groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
-    }
-    joined = {
-        name: recent
-        for name, mine in known.joined.items()
-        if name in now.groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
-    }
+    departures, joined = _departures_kept(known, now.groups, at), _joined_kept(known, now.groups, at)
     arrivals = _lasting(known.arrivals, now.groups, at)
     apart = {name: each for name, each in known.apart.items() if name in now.groups}
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
+    shown = {name: each for name, each in known.shown.items() if each.at > at - KNOWN_FOR and name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
         if Part.GROUPS in before.read_at and not first:
@@ -172,10 +178,14 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 idle.setdefault(name, at)
             if not (first or group.is_vacant) and (was is None or was.is_vacant):
                 came[name] = at
+            last = shown.pop(name, None)
+            was = last.group if last is not None and _members(was) is None else was
             held = holdings.pop(name, None) or {}
-            if group.state != STABLE and not group.is_vacant:
+            if not group.is_vacant and (group.state != STABLE or group.members is None):
                 holdings[name] = {**held, **_held(was)}
-            if departed := _departed(held, was, group, at):
+            if was is not None and was.members and _members(group) is None:
+                shown[name] = Shown(was, last.at if last is not None else at)
+            if departed := _departed(held, was, group, arrivals.get(name, {}), at):
                 departures[name] = (*departures.get(name, ()), *departed)[-MOST_DEPARTURES:]
             if newcomers := _newcomers({*(_members(was) or ()), *held}, group):
                 every = {**joined.get(name, {}), **dict.fromkeys(newcomers, at)}
@@ -186,8 +196,26 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
             mine = _left_after(left.pop(name, None), was, group, arrivals.get(name, {}), at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new, came, departures, joined, arrivals, apart, holdings)
+    found = Memberships(left, idle, new, came, departures, joined, arrivals, apart, holdings, shown)
     return known if found == known else found
+
+
+def _departures_kept(known: Memberships, groups: Mapping[str, Group], at: datetime) -> dict[str, tuple[Departure, ...]]:
+    """Return group -> the departures of the last `DEPARTURES_KEPT`. at: the time of the poll, UTC."""
+    return {
+        name: lately
+        for name, each in known.departures.items()
+        if name in groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
+    }
+
+
+def _joined_kept(known: Memberships, groups: Mapping[str, Group], at: datetime) -> dict[str, Mapping[str, datetime]]:
+    """Return group -> the members that joined in the time `KEPT`. at: the time of the poll, UTC."""
+    return {
+        name: recent
+        for name, mine in known.joined.items()
+        if name in groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
+    }
 
 
 def _held(was: Group | None) -> dict[str, frozenset[Place]]:
@@ -221,7 +249,7 @@ def _arrivals_after(
     Args:
         known: those of the last poll.
         newcomers: the result of `_newcomers`.
-        was: the group in the last poll.
+        was: the group in the last poll that showed its members.
         at: the time of this poll, UTC.
     """
     had, found = Counter(map(who, (_members(was) or {}).values())), dict(known)
@@ -254,13 +282,19 @@ def unclosed(known: Memberships, group: Group) -> Mapping[str, Arrivals]:
 
 
 def _departed(
-    held: Mapping[str, frozenset[Place]], was: Group | None, group: Group, at: datetime
+    held: Mapping[str, frozenset[Place]],
+    was: Group | None,
+    group: Group,
+    arrivals: Mapping[str, Arrivals],
+    at: datetime,
 ) -> Sequence[Departure]:
     """Return the members that are not in the group any more.
 
     Args:
         held: member id -> the member's partitions when the group was stable.
-        was, group: the group in the last poll and in this one.
+        was, group: the group in the last poll that showed its members, and in this one.
+        arrivals: client id and host -> the arrivals of such members lately. The successor of a client that died joins
+            before brokers remove the dead member: the two of them are one of `alike`.
         at: the time of this poll, UTC.
     """
     before, now = _members(was), _members(group)
@@ -268,6 +302,10 @@ def _departed(
         return ()
     gone = [each for member_id, each in before.items() if member_id not in now]
     alike = Counter(map(who, before.values())) if gone else Counter[str]()
+    has = Counter(map(who, now.values())) if gone and arrivals else Counter[str]()
+    for one in {who(each) for each in gone}:
+        if one in arrivals and has[one] <= arrivals[one].had:
+            alike[one] = max(1, min(alike[one], arrivals[one].had))
     return [
         Departure(who(each), frozenset(each.assignment) or held.get(each.member_id), at, alike[who(each)])
         for each in gone
@@ -352,7 +390,7 @@ def _left_after(
 
     Args:
         known: those of the last poll.
-        was, group: the group in the last poll and in this one.
+        was, group: the group in the last poll that showed its members, and in this one.
         arrivals: client id and host -> the arrivals of such members lately. If a client died, it joins again before
             brokers remove its former member: that one is replaced.
         at: the time of this poll, UTC.

@@ -315,7 +315,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
         at_quotas=at_quotas_after(past.at_quotas, before.snapshot, now.snapshot),
         collapsed=collapsed_after(past.collapsed, *grown),
-        letters=letters_after(past.letters, *grown),
+        letters=letters_after(past.letters, *grown, now.snapshot.lags),
         upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
         created=created_after(past.created, before.snapshot, now.snapshot, now.at, oldest),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),

@@ -205,6 +205,7 @@ def test_partitions_with_one_replica_are_counted(name: str) -> None:
 
 MB = 1 << 20
 REMOTE = "__remote_log_metadata"
+HISTORY = "schemahistory.inventory"
 JOINS = ("shop-KSTREAM-JOINTHIS-0000000004-store-changelog", "shop-orders-this-join-store-changelog")
 REPARTITION = "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000003-repartition"
 HIDDEN = Pseudonyms(b"k" * 32)
@@ -249,6 +250,17 @@ def sink_in(state: str) -> Make:
 
 FINE: dict[str, tuple[str, Make]] = {
     **{f"a join: {name}": ("system-topic-policy", join(name)) for name in JOINS},
+    **{
+        f"a schema history {which}": (
+            "system-topic-policy",
+            lint_cases.both(
+                placed(*[(1, 2, 3)] * partitions, name=HISTORY),
+                topic("retention.ms", kept, HISTORY),
+                topic("retention.bytes", "-1", HISTORY),
+            ),
+        )
+        for which, partitions, kept in (("that keeps all", 1, "-1"), ("of several partitions", 3, "604800000"))
+    },
     "remote storage that keeps longer": ("system-topic-policy", remote("691200000")),
     "a coordinator's segments": ("settings-contradict", segmented("__consumer_offsets", 110_000_000, 104_857_600)),
     "a repartition's segments": ("settings-contradict", segmented(REPARTITION, 104_857_600, 52_428_800)),
@@ -296,6 +308,18 @@ FINE: dict[str, tuple[str, Make]] = {
 def test_what_is_no_defect_is_no_finding(which: str) -> None:
     name, make = FINE[which]
     assert [each.what for each in found_by(name, make)] == []
+
+
+def test_a_schema_history_that_forgets_is_a_finding() -> None:
+    makes = (
+        placed((1, 2, 3), name=HISTORY),
+        topic("cleanup.policy", "delete", HISTORY),
+        topic("retention.ms", "604800000", HISTORY),
+        topic("retention.bytes", "-1", HISTORY),
+    )
+    (found,) = found_by("system-topic-policy", lint_cases.both(*makes))
+    assert "belongs to Debezium" in found.what
+    assert found.edits == (SetConfig(topic_resource(HISTORY), "retention.ms", "-1"),)
 
 
 def test_remote_storage_that_forgets_segments_of_a_tiered_topic_is_a_finding() -> None:

@@ -41,6 +41,8 @@ OTHERS = {
     "shop-counts-changelog": "compact",
     "shop-KSTREAM-AGGREGATE-STATE-STORE-0000000003-repartition": "delete",
     "_confluent-ksql-default__command_topic": "delete",
+    "schemahistory.inventory": "delete",
+    "shop.schema-history": "delete",
     "__CruiseControlMetrics": "delete",
     "__amazon_msk_canary": "delete",
     "_redpanda.audit_log": "delete",
@@ -55,6 +57,8 @@ ANYBODYS = {
     "schemas": ("compact", 1),
     "reconnect-configs": ("compact", 1),
     "confluent-orders": ("delete", 1),
+    "schema-changes.inventory": ("delete", 6),
+    "schemahistory": ("delete", 1),
 }
 
 

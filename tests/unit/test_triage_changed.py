@@ -321,6 +321,39 @@ def test_logins_that_brokers_take_in_addition_stop_nobody(was: str, now: str, *,
 
 
 @pytest.mark.parametrize(
+    ("broker", "now", "stops", "is_named"),
+    [
+        pytest.param(2, "A://h:1,B://pod.internal:2", True, True, id="another host"),
+        pytest.param(2, "A://h:1,B://h:2,C://h:3", True, False, id="a listener in addition"),
+        pytest.param(3, "A://h:1,B://pod.internal:2", True, False, id="of another broker"),
+        pytest.param(2, "A://h:1,B://pod.internal:2", False, False, id="producers go on"),
+    ],
+)
+def test_a_new_address_is_named_if_nothing_is_written_to_what_its_broker_leads(
+    broker: int, now: str, *, stops: bool, is_named: bool
+) -> None:
+    """The partitions that broker 2 leads get no record from `WHEN` on, and the others go on."""
+    led = {each.number: each.leader for each in healthy().topics["orders"].partitions}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        values = ["A://h:1,B://h:2"] * 3
+        values[broker - 1] = now if tick >= WHEN else values[broker - 1]
+        return of_brokers(*values, key=ADVERTISED, source=STATIC_BROKER_CONFIG)(snapshot, tick)
+
+    def end(number: int, tick: int) -> int:
+        return 100 + 50 * (min(tick, WHEN) if led[number] == 2 and stops else tick)
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda at: {("orders", n): LogOffsets(0, end(n, at), end(n, at)) for n in led}))
+
+    found = diagnose(watched(change, WHEN + 14, before=change(healthy(), 0), facts=facts)).causes
+    claims = [each.claim for each in found if each.claim.cause == "changed-lately"]
+    assert any("nothing is written to orders/" in each.title for each in claims) is is_named
+    assert any("resolve the new host" in each.fact for claim in claims for each in claim.evidence) is is_named
+    assert len(claims) == is_named
+
+
+@pytest.mark.parametrize(
     ("ends", "renewed", "newer", "members", "is_named"),
     [
         (WHEN - 1, False, False, False, True),  # it passed its end, and is listed still
@@ -768,7 +801,7 @@ def test_few_low_quotas_are_said_of_many_that_other_clients_lowered(
     assert len(said) == count
 
 
-AUTHORIZER, LAG_TIME = "authorizer.class.name", "replica.lag.time.max.ms"
+AUTHORIZER, LAG_TIME, ADVERTISED = "authorizer.class.name", "replica.lag.time.max.ms", "advertised.listeners"
 SIZE = "group.max.size"
 
 
@@ -800,6 +833,7 @@ def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Cha
         ("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512", "SCRAM-SHA-512", True),
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SCRAM-SHA-256,SCRAM-SHA-512", False),
         ("listener.security.protocol.map", "A:PLAINTEXT", "A:PLAINTEXT,B:SSL", False),
+        (ADVERTISED, "A://h:1,B://h:2", "A://h:1,B://pod.internal:2", False),  # only what its broker leads counts
         ("super.users", None, "User:admin", False),
         ("super.users", "User:admin", None, True),
         (SIZE, "500", "2", True),

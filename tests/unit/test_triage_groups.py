@@ -961,6 +961,45 @@ def test_a_member_that_leaves_again_and_again_is_no_deployment(
     assert ("look at m2@h" in claim.next[0].text) is (leaves and commits)
 
 
+@pytest.mark.parametrize(
+    ("shown", "had", "names"),
+    [
+        pytest.param(1, 1, True, id="its members are unknown between"),
+        pytest.param(3, 1, False, id="all three are deployed"),
+        pytest.param(1, 20, False, id="its members are unknown for long"),
+    ],
+)
+def test_members_are_compared_with_the_last_poll_that_showed_them(shown: int, had: int, *, names: bool) -> None:
+    """A member leaves and joins with a new id at each sixth tick of 5 s, and some polls list the group without members.
+    Its departures are counted, unless the members are unknown for longer than a minute, or all members leave in turn.
+
+    Args:
+        shown: the number of members that leave in turn.
+        had: the number of ticks in six, or more, at which the group's members are unknown.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        turns = max(6, had + 1)
+        is_known = tick % turns >= had
+        releases = [(tick // turns + 2 - n) // 3 if shown == 3 else tick // turns * (n == 1) for n in range(3)]
+        ids = [f"m{n}-{each}" for n, each in enumerate(releases)]
+        members = tuple(
+            cluster.GroupMember(each, each.partition("-")[0], "/h", (("orders", n),)) for n, each in enumerate(ids)
+        )
+        rows = tuple(
+            cluster.PartitionLag("orders", n, 100 + tick, 150 + 50 * tick, 50 + 49 * tick, each)
+            for n, each in enumerate(ids)
+        )
+        state = "Stable" if tick % turns else "PreparingRebalance"
+        group = cluster.Group("g", state, "consumer", coordinator=1, members=members if is_known else None)
+        return replace(snapshot, groups={"g": group}, lags={"g": cluster.GroupLag(rows)})
+
+    observations = watched(change, 22 if had < 6 else 66, before=change(healthy(), had))
+    causes = [each.claim for each in diagnose(observations).causes]
+    texts = [each.title for each in causes if each.cause == "group-rebalancing"]
+    assert any("m1@h leaves and comes back" in each for each in texts) is names
+
+
 def one_host(ids: Sequence[str], end: int, is_calm: bool) -> Callable[[Snapshot], Snapshot]:
     """Return a function that returns the snapshot with a group without commits, whose members have these ids, and all
     the same client id and host. end: end offset. is_calm: whether the group is stable.

@@ -4,7 +4,7 @@ writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -78,6 +78,7 @@ def letters(
     dead: str = "orders.DLT",
     sink: str = "",
     more: tuple[str, ...] = (),
+    groups: Mapping[str, Sequence[tuple[str, int, int, int, str]]] | None = None,
 ) -> list[Claim]:
     """Return the claims about the dead letters of orders.
 
@@ -86,6 +87,7 @@ def letters(
         dead: the name of the topic of dead letters.
         sink: the name of a sink connector that writes them; ``""`` for no sink.
         more: further topics.
+        groups: group -> its rows of `with_rows`; None for the groups of `healthy`.
     """
     orders, names = healthy().topics["orders"], ("orders", dead, *more)
     before = replace(healthy(), topics={name: replace(orders, name=name, topic_id=name) for name in names})
@@ -101,7 +103,10 @@ def letters(
         rates = NOT_POLLED
         for each in range(tick + 1):
             rates = with_ends(rates, places, ends(each), START + each * TICK)
-        return replace(moved(snapshot, {0: (5, 5)}), rates=rates)
+        known = moved(snapshot, {0: (5, 5)})
+        if groups is not None:
+            known = with_rows(snapshot, {name: ("Stable", [*rows]) for name, rows in groups.items()}, {})
+        return replace(known, rates=rates)
 
     def facts(tick: int) -> Facts:
         return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
@@ -197,11 +202,56 @@ def test_letters_stay_a_row_while_their_share_lasts() -> None:
         ends = {("orders", 0): orders, ("orders.DLT", 0): dead}
         logs = logs_after(logs, {place: LogOffsets(0, end, end) for place, end in ends.items()}, at.timestamp())
         before, rates = rates, with_ends(rates, ends, ends, at)
-        known = letters_after(known, logs, topics, rates, before, at)
+        known = letters_after(known, logs, topics, rates, before, at, {})
         seen.append([each.at for each in known])
     first = next(tick for tick, rows in enumerate(seen) if rows)
     assert first < 30
     assert seen[first:] == [[START + first * TICK]] * (800 - first)
+
+
+@pytest.mark.parametrize("dead", ["orders.DLT", "dlq-warehouse", "billing-dlq"])
+def test_letters_of_most_records_are_possible_if_kac_did_not_see_them_begin(dead: str) -> None:
+    """If all records become dead letters already when kac begins, they are a possible cause; letters may be named after
+    the topic, the sink or the group that reads it.
+    """
+    orders = [("orders", n, 100, 100, "m") for n in range(6)]
+    (claim,) = letters(since_then(60, 60), dead=dead, groups={"connect-warehouse": orders, "billing": orders})
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+    assert claim.title == f"{dead} gets 72 records/s, 100% of those of orders"
+    assert any("ever since kac looked" in each.fact for each in claim.evidence)
+    assert any("connector warehouse" in each.text for each in claim.next) is (dead == "dlq-warehouse")
+
+
+def test_letters_of_a_sink_are_compared_with_all_its_topics() -> None:
+    rows = [(topic, n, 100, 100, "m") for n in range(6) for topic in ("orders", "payments")]
+
+    def growth(name: str, tick: int) -> int:
+        return 60 if name in ("orders", "payments") else 0 if tick < 10 else 60
+
+    (claim,) = letters(growth, dead="dlq-warehouse", more=("payments",), groups={"connect-warehouse": rows})
+    assert claim.certainty is Certainty.LIKELY
+    assert claim.title == "dlq-warehouse gets 72 records/s, 50% of those of the 2 topics that connect-warehouse reads"
+    assert any("named after group connect-warehouse, which reads the 2 topics" in each.fact for each in claim.evidence)
+
+
+@pytest.mark.parametrize(
+    ("growth", "dead", "groups"),
+    [
+        pytest.param(since_then(20, 20), "orders.DLT", {}, id="a third"),
+        pytest.param(since_then(60, 60), "dlq-warehouse", {}, id="without its sink"),
+        pytest.param(
+            since_then(60, 60), "dlq-warehouse", {"connect-warehouses": ["orders"]}, id="of a sink of another name"
+        ),
+        pytest.param(since_then(20, 20), "dlq-warehouse", {"connect-warehouse": ["orders"]}, id="a third, of a sink"),
+        pytest.param(since_then(60, 60, 6), "orders.DLT", {}, id="more than orders"),
+        pytest.param(since_then(60, 60), "orders-retry", {}, id="retries of all records"),
+    ],
+)
+def test_letters_that_were_always_few_or_of_others_are_no_row(
+    growth: Callable[[str, int], int], dead: str, groups: dict[str, list[str]]
+) -> None:
+    mine = {name: [(topic, n, 100, 100, "m") for topic in topics for n in range(6)] for name, topics in groups.items()}
+    assert letters(growth, dead=dead, groups=mine) == []
 
 
 def test_letters_that_go_round_are_one_row() -> None:

@@ -153,6 +153,8 @@ _SIZES = frozenset({topic_risks.MESSAGE_SIZE, "message.max.bytes"})
 """Configs that limit the size of batches."""
 _COMPRESSION, _NEWEST = "compression.type", "zstd"
 """The config of a topic for the codec that brokers give its batches; and a codec that old consumers can't read."""
+_ADDRESSES = ("advertised.listeners", "listeners")
+"""Configs of brokers with the address of each listener."""
 _CONNECTS = (
     "ssl.keystore.location",
     "ssl.keystore.certificate.chain",
@@ -181,6 +183,10 @@ shows that access was taken away.
 _ANEW = (
     "a client meets it when it connects again, so that those which were restarted since fail first: it has to trust "
     "the authority of the brokers' certificate, and the broker has to take its login"
+)
+_ADDRESS_ANEW = (
+    "a client meets it when it looks up the broker again: it has to resolve the new host, and reach it and its port; "
+    "clients of another listener may go on"
 )
 _REFUSED_ABOVE: Mapping[str, str] = {
     "transaction.max.timeout.ms": "brokers refuse a transactional producer that asks for a longer timeout when it "
@@ -419,7 +425,9 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
         if slow := [each for part in parts for each in slower(observations.past.slowed, part, observations.last.at)]:
             made = made._replace(slower=tuple(dict.fromkeys(slow)))
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
-            made = made._replace(suffers=_UNHARMED, silent=() if _connects(parts[0]) else made.silent)
+            made = made._replace(
+                suffers=_UNHARMED, silent=() if _connects(parts[0]) or _moves(parts[0]) else made.silent
+            )
         is_settled = not parts[0].by_member or observations.last.at - made.at >= COMMITTED
         if is_settled and (made.has_effect or _stands(made, observations)):
             yield _claim(made, observations)
@@ -747,6 +755,14 @@ def _connects(change: JudgedChange) -> bool:
     return is_brokers and any(key == each or key.endswith(f".{each}") for each in _CONNECTS)
 
 
+def _moves(change: JudgedChange) -> bool:
+    """Return whether a broker's listener has another address since a change, or none."""
+    about, was = change.place.about, items_of(change.held or change.was or "")
+    is_brokers = isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name.isdecimal()
+    is_address = is_brokers and change.place.key in _ADDRESSES
+    return is_address and bool(was) and not set(was) <= set(items_of(change.holds or change.became or ""))
+
+
 def _near(change: JudgedChange) -> frozenset[str]:
     """Return the names of the symptoms that a change may explain only because their subject depends on the changed
     entity.
@@ -1037,7 +1053,7 @@ def _stops_producers(change: JudgedChange) -> bool:
     """Return whether brokers may refuse, or slow down, producers because of a change."""
     match change.place.kind:
         case Kind.CONFIG:
-            return _connects(change) or bool(_refused(change))
+            return _connects(change) or _moves(change) or bool(_refused(change))
         case Kind.QUOTA:
             return change.place.key in _SLOWS and not _lets_go(change)
         case Kind.SCRAM:
@@ -1099,6 +1115,10 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
     if change.at < observations.last.at - BEFORE:
         return
     match change.place.about:
+        case ConfigResource(name=name) if _moves(change):
+            # Migrations move all brokers. Only the silence of what this broker leads speaks against its new address.
+            places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
+            yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
             change.from_file and _connects(change)
         ):
@@ -1304,8 +1324,8 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
             yield cause.Evidence(refused, "Kafka's documentation")
         if (other := _joined(made, snapshot)) is not None:
             yield _needs_number(each, *other)
-        if made.has_effect and _connects(each):
-            yield cause.Evidence(_ANEW, "Kafka's documentation")
+        if made.has_effect and (_connects(each) or _moves(each)):
+            yield cause.Evidence(_ADDRESS_ANEW if _moves(each) else _ANEW, "Kafka's documentation")
         if isinstance(about, ConfigResource) and about.type == codes.BROKER and about.name:
             others = {value for broker, value in values_of_brokers(snapshot, key).items() if str(broker) != about.name}
             if len(others) == 1 and others != {each.holds}:

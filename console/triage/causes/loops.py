@@ -15,7 +15,7 @@ from console.model.numbers import first_few, time_of_day
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.connectors import placed
-from console.triage.letters import Letters, original_of
+from console.triage.letters import OF_SINK, Letters, original_of
 from console.triage.observations import Observations
 from console.triage.readers import Reading
 from console.triage.remembered import RememberedAmong, remembered
@@ -139,32 +139,54 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
                 else f"{about(each.share * 100)}% of those of {each.original}"
             ),
             since=each.at,
-            evidence=(
-                cause.Evidence(
-                    f"it got {about(each.was)} records/s before {time_of_day(each.at)}"
-                    + ("" if each.usual is None else f", {about(each.usual * 100)}% of those of {each.original}"),
-                    "ListOffsets over time",
-                ),
-                *_unproven(each),
-                cause.Evidence(
-                    f"its name says that it has the {'retries' if each.is_retry else 'dead letters'} of "
-                    f"{each.original}{who}",
-                    "Metadata",
-                ),
-            ),
+            evidence=(*_before(each), *_unproven(each), cause.Evidence(f"{_by_name(each)}{who}", "Metadata")),
             next=(
                 cause.Next(
                     "look at its newest records: their headers have the exception, and the place of the record that "
                     "failed; then at the last releases of the service that writes them, and of the producers",
                     f"records {each.topic}",
                 ),
+                *_of_connector(each),
             ),
             alone=True,
         )
 
 
+def _before(each: Letters) -> Sequence[cause.Evidence]:
+    """Return the evidence on the rate before the letters came; nothing if kac did not see them begin."""
+    if each.is_unseen:
+        return ()
+    usual = "" if each.usual is None else f", {about(each.usual * 100)}% of those of {each.original}"
+    what = f"it got {about(each.was)} records/s before {time_of_day(each.at)}{usual}"
+    return (cause.Evidence(what, "ListOffsets over time"),)
+
+
+def _by_name(each: Letters) -> str:
+    """Return what the name of a topic of letters says, as a clause."""
+    if not each.group:
+        return f"its name says that it has the {'retries' if each.is_retry else 'dead letters'} of {each.original}"
+    return (
+        f"it is named after group {each.group}, which reads {each.original.removesuffix(f' that {each.group} reads')}"
+    )
+
+
+def _of_connector(each: Letters) -> Sequence[cause.Next]:
+    """Return the step for the letters of a sink connector; empty for others."""
+    if not each.group.startswith(OF_SINK):
+        return ()
+    name = each.group.removeprefix(OF_SINK)
+    return (
+        cause.Next(
+            f"look at the log of the sink connector {name} and at its target: with errors.tolerance=all it runs, has "
+            "no lag, and writes each record that fails into the dead letters"
+        ),
+    )
+
+
 def _unproven(letters: Letters) -> Sequence[cause.Evidence]:
-    if letters.share is None:
+    if letters.is_unseen:
+        what = f"most records of {letters.original} have become letters ever since kac looked: it may be as usual"
+    elif letters.share is None:
         what = f"{letters.original} gets fewer: these may be letters of older records, as usual with as many"
     elif letters.usual is None:
         what = f"{letters.original} got too few records before to tell how many of them become letters"
@@ -267,7 +289,9 @@ CAUSES = (
             "likely: a topic whose name says that it has the dead letters of another one, or all those with its "
             "retries, get 20 records in 30 s, 3 % of those of the other topic, and both the letters and that share are "
             "5 times those before. Possible: the other topic gets fewer records than letters; or it got too few "
-            "before, and half of them are letters now. Not those that go round, nor with more than 5,000 partitions"
+            "before, and half of them are letters now; or half of them were letters for 30 s, ever since kac looked. A "
+            "topic may also be named after a group or a sink, whose topics count together then. Not those that go "
+            "round, nor with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(
