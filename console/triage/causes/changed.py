@@ -1117,8 +1117,9 @@ def _fell_silent(observations: Observations, change: JudgedChange) -> Iterator[s
     match change.place.about:
         case ConfigResource(name=name) if _moves(change):
             # Migrations move all brokers. Only the silence of what this broker leads speaks against its new address.
-            places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
-            yield from (f"{topic}/{number}" for topic, number in places)
+            if not addresses.is_of_another(int(name), observations):  # a cause with a row of its own
+                places = triage_silence.fell_silent_at_leader(observations, int(name), change.after)
+                yield from (f"{topic}/{number}" for topic, number in places)
         case ConfigResource(type=codes.BROKER) if change.place.key in _REFUSED_ABOVE or (
             change.from_file and _connects(change)
         ):
