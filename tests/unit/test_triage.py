@@ -704,6 +704,7 @@ def test_every_cause_has_a_case() -> None:
         "subscription-missing",
         "topology-not-ready",
         "members-restart",  # test_triage_restarting.py
+        "older-release",  # test_triage_standing.py
         # Causes that need a new group and its configs: test_triage_shares.py.
         "share-group-from-the-end",
     }

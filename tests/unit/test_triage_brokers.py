@@ -510,7 +510,7 @@ def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> No
         changed = triage.first_of_orders(snapshot, replicas=(3,), isr=(3,), leader=3)
         return triage.without_broker(changed, [3]) if tick > 2 else changed
 
-    observations = triage.watched(lonely)
+    observations = triage.watched(lonely, before=lonely(triage.healthy(), 0))
     assert diagnose(observations, [triage.BROKER[3]]).is_healthy
     assert not diagnose(observations).is_healthy
 

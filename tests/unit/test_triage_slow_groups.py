@@ -389,7 +389,7 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
             moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), configs={topic_resource("orders"): configs}
         )
 
-    observations = watched(change, 20)
+    observations = watched(change, 20, before=change(healthy(), 0))
     first, again = (
         [each.claim for each in diagnose(observations).causes if each.claim.cause == "consumer-slow"] for _ in range(2)
     )

@@ -416,7 +416,6 @@ CAUSES = (
         "partitions-unread",
         _unread,
         hides=_began_late,
-        bare=True,
         reads="Metadata over time, DescribeGroups, OffsetFetch, ListOffsets",
         takes=(
             "certain: a topic got more partitions at least 6 minutes ago, and a group that reads the topic has none of "
