@@ -8,9 +8,10 @@ from datetime import datetime
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
-MOST = 50
+MOST, NEW_EPOCH = 50, 2
 """Maximum number of topics that are remembered, and of new topics in one poll. If more topics are new, kac only read
-all of them again.
+all of them again. And the maximum leader epoch of a new topic's partitions: an older topic may be one that the login
+may describe only now.
 """
 
 
@@ -30,7 +31,11 @@ def created_after(
     kept = {name: since for name, since in known.items() if since > oldest and name in new.topics}
     if Part.TOPICS in old.read_at and old.topics is not new.topics:
         denied = {each.entity for each in old.failures if each.part == Part.TOPICS}
-        came = sorted((new.topics.keys() - old.topics.keys()) - denied)
+        came = sorted(
+            name
+            for name in (new.topics.keys() - old.topics.keys()) - denied
+            if all(each.leader_epoch <= NEW_EPOCH for each in new.topics[name].partitions)
+        )
         if len(came) <= MOST:
             kept |= dict.fromkeys(came, at)
     return known if kept == known else dict([*kept.items()][-MOST:])

@@ -410,8 +410,12 @@ def _is_gone(change: JudgedChange, snapshot: Snapshot) -> bool:
         return about.name not in snapshot.topics and change.became is not None
     if isinstance(about, changes.MoveTarget):
         topic = snapshot.topics.get(about.topic)
-        fewest = 2 if any(each.name == ONE_REPLICA for each in change.risks) else 1
-        return topic is None or _is_placed_well(topic, snapshot, fewest)
+        if topic is None:
+            return True
+        moved = model_cluster.partition_in(topic, about.number)
+        is_alone = moved is not None and len(moved.replicas) == 1
+        is_left = any(each.name == ONE_REPLICA for each in change.risks) and is_alone
+        return not is_left and _is_placed_well(topic, snapshot)
     if not isinstance(about, ConfigResource) or about.type != TOPIC:
         return False
     return Part.TOPICS in snapshot.read_at and about.name not in snapshot.topics
@@ -557,15 +561,12 @@ def _placed(
         yield Warned(ONE_RACK, f"all replicas of {places} are in one rack: without it they are gone")
 
 
-def _is_placed_well(topic: Topic, snapshot: Snapshot, fewest: int) -> bool:
-    """Return whether no partition has its replicas in one rack, fewer than `fewest` replicas, or fewer than min ISR
-    needs.
-    """
+def _is_placed_well(topic: Topic, snapshot: Snapshot) -> bool:
     of = racks(snapshot.cluster.brokers)
     if any(one_rack(each.replicas, of) for each in topic.partitions):
         return False
     least = min((len(each.replicas) for each in topic.partitions), default=0)
-    return least >= fewest and not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
+    return not isr_text(min_isr(snapshot.configs, topic.name) or 0, least)
 
 
 def _without(some: Sequence[SchemaVersion], others: Sequence[SchemaVersion]) -> tuple[int, ...]:

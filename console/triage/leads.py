@@ -30,9 +30,13 @@ from console.triage.judged_changes import JudgedChange
 from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
 
-BEFORE, LATER = timedelta(minutes=10), timedelta(seconds=5)
-"""Maximum time from a change to the beginning of a symptom; and the time by which a symptom may seem to begin before
-it, because kac reads the parts of a cluster one after the other."""
+BEFORE, LATER, SEEN = timedelta(minutes=10), timedelta(seconds=5), timedelta(seconds=15)
+"""Maximum time from a change to the beginning of a symptom; the time by which a symptom may seem to begin before it,
+because kac reads the parts of a cluster one after the other; and the time after the beginning within which a poll has
+to show the change, because a later one may be the operator's repair.
+"""
+OLD_MS = 30_000
+"""Minimum milliseconds from the last record of an open transaction, for a lead about it."""
 MOST, MOST_ROWS, MOST_PARTITIONS = 3, 20, 2_000
 """Maximum number of leads of a row, of rows with leads, and of a group's partitions that are compared."""
 SHORTLY_BEFORE, STANDS_OUT, RELATED = "shortly before: ", "stands out: ", "may be related: "
@@ -99,7 +103,7 @@ class _Lead(NamedTuple):
     def is_before(self, began: datetime) -> bool:
         """Return whether a change was made within `BEFORE` before the time `began`, UTC."""
         at, after = self.at, self.after
-        return at is not None and after is not None and began - BEFORE <= at and after <= began + LATER
+        return at is not None and after is not None and began - BEFORE <= at <= began + SEEN and after <= began + LATER
 
 
 class Known:
@@ -196,10 +200,10 @@ class Known:
             places.append((dependencies.LEADS, (subject.topic, subject.partition), "that has the symptom"))
         known = self._observations.last.facts.transactions
         for distance, (topic, number), what in places:
-            if (topic, number) in self._open:
-                ids = (each.id for each in known.transactions.values() if (topic, number) in (each.partitions or ()))
-                name = next(ids, "")
-                which = f"transaction {name}" if name else "a transaction"
+            old = (each for each in known.at(topic, number) if known.age_ms(each.producer) >= OLD_MS)
+            if (topic, number) in self._open and (found := next(old, None)) is not None:
+                holder = known.by_producer.get(found.producer.id)
+                which = f"transaction {holder.id}" if holder is not None else "a transaction"
                 said = f"{STANDS_OUT}{which} is open in {topic}/{number}, the partition {what}"
                 advice = "look at the producer of the open transaction: it commits or aborts it"
                 lead = _Lead(Entity(dependencies.TOPICS, topic), Evidence(said, _OPEN), advice, ("transaction", "open"))

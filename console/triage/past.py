@@ -42,7 +42,7 @@ from console.triage.slowed import Slowed, slowed_after
 from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
-from console.triage.upgrades import Upgrade, upgrades_after
+from console.triage.upgrades import Upgrade, releases_after, upgrades_after
 
 KEPT = timedelta(minutes=30)
 """The period over which events are kept, counted back from the last poll."""
@@ -260,6 +260,8 @@ class Past(Struct, frozen=True):
     """The topics whose records now go to one partition, as of the last poll."""
     letters: Sequence[Letters] = ()
     """The topics that get many dead letters, as of the last poll."""
+    releases: Mapping[int, str] = MappingProxyType({})
+    """Broker id -> its last known release."""
     upgrades: Sequence[Upgrade] = ()
     created: Mapping[str, datetime] = MappingProxyType({})
     """Topic that was created while kac watched -> the time of the first poll that showed it, UTC."""
@@ -293,6 +295,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
     losses = _losses(past.losses, before, now, cuts, unread)
     judged, taken_back = changes_after(past.judged, before, now, past.nodes, past.grown)
     grown = now.facts.logs, now.snapshot.topics, now.snapshot.rates, before.snapshot.rates, now.at
+    releases = releases_after(past.releases, before.snapshot.versions)
     shares = came_after(past.shares, before.snapshot, now.snapshot, now.at, oldest)
     return Past(
         changes=tuple(changes[-MOST:]),
@@ -316,7 +319,8 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         at_quotas=at_quotas_after(past.at_quotas, before.snapshot, now.snapshot),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown, now.snapshot.lags),
-        upgrades=upgrades_after(past.upgrades, before.snapshot.versions, now.snapshot.versions, now.at),
+        releases=releases_after(releases, now.snapshot.versions),
+        upgrades=upgrades_after(past.upgrades, releases, now.snapshot.versions, now.at),
         created=created_after(past.created, before.snapshot, now.snapshot, now.at, oldest),
         sources=sources_after(past.sources, before.snapshot, now.snapshot, before.at, now.at),
     )

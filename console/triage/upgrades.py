@@ -37,33 +37,38 @@ class Upgrade(NamedTuple):
         return release_number(self.became) < release_number(self.was)
 
 
+def releases_after(known: Mapping[int, str], versions: Mapping[int, BrokerVersion]) -> Mapping[int, str]:
+    """Return broker id -> its last known release, because a broker that restarts has none; the same object as `known`
+    if nothing changed. versions: broker id -> its versions now.
+    """
+    found = {broker: each.release for broker, each in versions.items() if each.release}
+    return known if found.items() <= known.items() else {**known, **found}
+
+
 def upgrades_after(
-    known: Sequence[Upgrade], before: Mapping[int, BrokerVersion], now: Mapping[int, BrokerVersion], at: datetime
+    known: Sequence[Upgrade], before: Mapping[int, str], now: Mapping[int, BrokerVersion], at: datetime
 ) -> Sequence[Upgrade]:
-    """Return the changes of releases as of this poll: upgrades of the last hour (`KEPT`), and returns to a release
+    """Return the changes of releases as of this poll: those of the last hour (`KEPT`), and returns to an older release
     that the broker still runs; the same object as `known` if nothing changed.
 
     Args:
         known: the result for the last poll.
-        before, now: broker id -> its versions, at the last poll and at this one.
+        before: broker id -> its last known release before this poll.
+        now: broker id -> its versions at this poll.
         at: the time of this poll, UTC.
     """
-    if before is now and not (known and known[0].at <= at - KEPT):
-        return known
     new = [
         Upgrade(broker, was, version.release, at)
         for broker, version in now.items()
-        # The release of a broker may be unknown.
-        if broker in before and (was := before[broker].release) and version.release not in ("", was)
+        if (was := before.get(broker, "")) and version.release not in ("", was)
     ]
-    kept = [each for each in known if (_runs(each, now) if each.is_return else each.at > at - KEPT)]
+    kept = [each for each in known if each.at > at - KEPT or (each.is_return and _runs(each, now))]
     return known if not new and len(kept) == len(known) else (*kept, *new)
 
 
 def _runs(change: Upgrade, versions: Mapping[int, BrokerVersion]) -> bool:
-    """Return whether the broker still runs the release that it changed to, or its release is unknown now."""
     version = versions.get(change.broker)
-    return version is None or version.release in ("", change.became)
+    return version is not None and version.release == change.became
 
 
 def returned(known: Sequence[Upgrade], versions: Mapping[int, BrokerVersion]) -> tuple[Sequence[Upgrade], str]:
@@ -75,5 +80,9 @@ def returned(known: Sequence[Upgrade], versions: Mapping[int, BrokerVersion]) ->
         versions: broker id -> its versions now.
     """
     newest = max((each.release for each in versions.values() if each.release), key=release_number, default="")
-    older = [each for each in known if each.is_return and release_number(each.became) < release_number(newest)]
-    return older, newest if older else ""
+    older = {
+        each.broker: each
+        for each in known
+        if each.is_return and _runs(each, versions) and release_number(each.became) < release_number(newest)
+    }
+    return tuple(older.values()), newest if older else ""

@@ -2046,3 +2046,19 @@ def test_a_config_that_kac_sets_to_and_fro_or_that_settled_is_not_contested() ->
     assert not contested(resource, "segment.ms", "5", "6", own="6"), "kac is one of the two"
     assert contested(resource, "segment.ms", "5", "6", ticks=12 + 600 // 5)
     assert not contested(resource, "segment.ms", "5", "6", ticks=13 + 600 // 5)
+
+
+def test_a_move_to_one_replica_is_over_once_its_partition_has_two() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        replicas = (1, 2) if tick < 4 else (3,) if tick < 12 else (3, 1)
+        partitions = Partition(0, replicas[0], replicas, replicas), Partition(1, 2, (2,), (2,))
+        return replace(
+            snapshot, topics={**snapshot.topics, "orders": replace(snapshot.topics["orders"], partitions=partitions)}
+        )
+
+    def titles(ticks: int) -> list[str]:
+        found = diagnose(watched(change, ticks, before=change(healthy(), 0)))
+        return [each.claim.title for each in found.causes if "left with one replica" in each.claim.title]
+
+    assert titles(11)
+    assert not titles(40)

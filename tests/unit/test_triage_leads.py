@@ -62,6 +62,11 @@ def lost(tick: int) -> str:
     return "PLAIN" if tick >= CHANGES else "PLAIN,SCRAM"
 
 
+def with_offsets(snapshot: Snapshot, _tick: int) -> Snapshot:
+    topic = cluster.Topic(OFFSETS, tuple(cluster.Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(3)), True)
+    return replace(snapshot, topics={**snapshot.topics, OFFSETS: topic})
+
+
 def seen(change: Change, facts: Callable[[int], Facts] = lambda _: Facts()) -> Observations:
     return watched(change, TICKS, before=change(healthy(), 0), facts=facts)
 
@@ -113,14 +118,10 @@ def test_a_cordoned_directory_is_a_lead() -> None:
 def test_an_open_transaction_in_the_partition_of_the_offsets_is_a_lead(number: int | None, *, is_told: bool) -> None:
     where = OFFSETS, (partition_of("billing", 3) + 1) % 3 if number is None else number
 
-    def with_offsets(snapshot: Snapshot, _tick: int) -> Snapshot:
-        topic = cluster.Topic(OFFSETS, tuple(cluster.Partition(n, 1, (1, 2, 3), (1, 2, 3)) for n in range(3)), True)
-        return replace(snapshot, topics={**snapshot.topics, OFFSETS: topic})
-
     def facts(_tick: int) -> Facts:
         known = {"tx": Transaction("tx", 7, "Ongoing", 1, 0, 900_000, 0, frozenset({where}))}
         one = OpenTransaction(*where, Producer(7, 0, 1, 0, 0, 50))
-        return Facts(transactions=Transactions({where: StableOffsets(50, 53)}, (one,), known))
+        return Facts(transactions=Transactions({where: StableOffsets(50, 53)}, (one,), known, at_ms=60_000))
 
     said = (
         f"stands out: transaction tx is open in {where[0]}/{where[1]}, the partition with the offsets of group billing"
@@ -206,3 +207,41 @@ def test_topics_that_are_only_read_anew_were_not_created() -> None:
     assert created_after({}, old, one, START, START - TICK) == {"x": START}
     assert created_after({"x": START}, one, old, START + TICK, START - TICK) == {}
     assert created_after({}, Snapshot(), one, START, START) == {}
+
+
+@pytest.mark.parametrize("read_again", [STOPS + 2, 25])
+def test_a_change_that_a_late_read_shows_may_be_the_repair_and_is_no_lead(read_again: int) -> None:
+    """Configs were read at the first poll, and again long after the symptom began."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        changed = configured(lambda at: "PLAIN" if at >= read_again else "PLAIN,SCRAM")(snapshot, tick)
+        at = START + (read_again if tick >= read_again else 0) * TICK
+        return replace(changed, configs_at=dict.fromkeys(changed.configs_at, at))
+
+    assert any(MECHANISMS in each for each in told(seen(both(stands(2, 5), change)))) is (read_again < 25)
+
+
+def test_an_open_transaction_is_named_by_its_own_producer_once_it_is_old() -> None:
+    where = OFFSETS, partition_of("billing", 3)
+
+    def facts(age_ms: int) -> Facts:
+        ids = {"fresh": 8, "hangs": 7}
+        known = {
+            id_: Transaction(id_, producer, "Ongoing", 1, 0, 900_000, 0, frozenset({where}))
+            for id_, producer in ids.items()
+        }
+        one = OpenTransaction(*where, Producer(7, 0, 1, 1_000_000 - age_ms, 0, 50))
+        return Facts(transactions=Transactions({where: StableOffsets(50, 53)}, (one,), known, at_ms=1_000_000))
+
+    old, young = (
+        told(seen(both(stands(2, 5), with_offsets), lambda _, age=age: facts(age))) for age in (60_000, 10_000)
+    )  # type: ignore[misc]
+    assert any(each.startswith("stands out: transaction hangs is open") for each in old)
+    assert not any("fresh" in each for each in old)
+    assert not any("is open in" in each for each in young)
+
+
+def test_topics_that_the_login_may_describe_only_now_were_not_created() -> None:
+    old = healthy()
+    shown = cluster.Topic("ledger", (cluster.Partition(0, 1, (1, 2), (1, 2), leader_epoch=57),), topic_id="t")
+    assert not created_after({}, old, replace(old, topics={**old.topics, "ledger": shown}), START, START - TICK)

@@ -709,7 +709,6 @@ def test_a_broker_that_comes_back_with_an_older_release_is_named_while_it_runs_i
     assert "supports only 26, the others 30" in claim.evidence[1].fact
     assert not any(step.edits or step.command for step in claim.next)
     assert gone_back(seen(new, mixed, times=200))
-    assert gone_back(seen(new, mixed, releases("4.3", "4.3", ""), mixed))
 
 
 @pytest.mark.parametrize(
@@ -724,3 +723,14 @@ def test_a_broker_that_comes_back_with_an_older_release_is_named_while_it_runs_i
 )
 def test_an_upgrade_and_a_whole_way_back_are_no_older_release(polls: list[list[str]]) -> None:
     assert not gone_back(seen(*(releases(*each) for each in polls)))
+
+
+@pytest.mark.parametrize("away", [("4.3", "4.3"), ("4.3", "4.3", "")], ids=["not answered", "unknown"])
+def test_the_release_of_a_broker_is_remembered_while_it_restarts(away: tuple[str, ...]) -> None:
+    assert gone_back(seen(releases(*["4.3"] * 3), releases(*away), releases("4.3", "4.3", "4.1")))
+
+
+def test_neither_a_removed_broker_nor_a_rollback_of_several_has_a_row() -> None:
+    new, mixed = releases(*["4.3"] * 3), releases("4.3", "4.3", "4.1")
+    assert not gone_back(seen(new, mixed, releases("4.3", "4.3"), times=20))
+    assert not gone_back(seen(new, releases("4.3", "4.1", "4.1")))

@@ -60,7 +60,8 @@ LOOK = cause.Next(
 def _returned(observations: Observations) -> Iterator[cause.Claim]:
     versions = observations.last.snapshot.versions
     older, newest = returned(observations.past.upgrades, versions) if observations.past.upgrades else ((), "")
-    for each in older:
+    # If several brokers went back, an operator rolls the upgrade back.
+    for each in older if len(older) == 1 else ():
         holds_up = _holds_up(each.broker, observations)
         yield cause.Claim(
             cause="older-release",
@@ -106,5 +107,5 @@ CAUSE = cause.CauseRule(
     "older-release",
     _returned,
     reads="ApiVersions over time",
-    takes="possible: a broker came back with an older release than it had, and others still run the newer one",
+    takes="possible: one broker came back with an older release than it had, and others still run the newer one",
 )
