@@ -30,7 +30,7 @@ from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
-from console.triage import cause, dependencies
+from console.triage import cause, dependencies, shorter_logs
 from console.triage import silence as triage_silence
 from console.triage import symptoms as triage_symptoms
 from console.triage.causes.records import brokers_with
@@ -411,7 +411,10 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     hits = _hits(observations.seen, observations.intervals, judged, observations)
     silent, lost = _silent(observations, judged), _lost(judged)
     by_owner: dict[_Owner, list[JudgedChange]] = {}
+    falls = shorter_logs.shorter(observations)
     for each in judged:
+        if shorter_logs.is_effect(each, falls):
+            continue  # `log-shortened` names the group
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
