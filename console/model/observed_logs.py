@@ -19,6 +19,8 @@ MOST_WAITS = 6
 """Maximum number of items in `ObservedLog.waits`. Several are needed: at a checkpoint of an application, several
 transactions end one after the other.
 """
+STEPS = 3
+"""Minimum number of the largest rises of an end offset that make up its fall, for new records to have filled it."""
 CORRECTED = 5.0
 """Maximum seconds by which the time of a read may lie before the previous one without a restart of the observations.
 The cause may be a correction of the clock, or a flight record, whose answers may be out of order.
@@ -137,6 +139,19 @@ class Fall(NamedTuple):
     end: int
     at: float
     """The time of the first poll after the fall, Unix seconds."""
+    step: int = 0
+    """The largest rise of the end offset between two polls, from the fall to `again_at`."""
+    again_at: float | None = None
+    """The time of the first poll at which the end offset was `was` or higher again, Unix seconds; None if it is lower
+    still.
+    """
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether new records brought the end offset back to `was`. A high watermark that a new leader did not know yet
+        returns in one step instead, as soon as the followers fetch.
+        """
+        return self.again_at is not None and STEPS * self.step <= self.was - self.end
 
 
 class ObservedLogs(Struct, frozen=True):
@@ -232,9 +247,25 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         logs[place] = alike[id(known), now] = ObservedLog(
             now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods, waits
         )
+    falls = [_after_fall(each, before.logs, logs, at) for each in falls[-MOST_JUMPS:]]
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})
-    return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]), still)
+    return ObservedLogs(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls), still)
+
+
+def _after_fall(fall: Fall, before: Mapping[Place, ObservedLog], now: Mapping[Place, ObservedLog], at: float) -> Fall:
+    """Return a fall with what another read shows of the log since.
+
+    Args:
+        before, now: the logs as of the last read and as of this one.
+        at: the time of this read, Unix seconds.
+    """
+    place = fall.topic, fall.partition
+    if fall.again_at is not None or fall.at == at or place not in before or now[place] is before[place]:
+        return fall
+    end = now[place].last.end
+    step = max(fall.step, end - before[place].last.end)
+    return fall._replace(step=step, again_at=at if end >= fall.was else None)
 
 
 def _first_seen(now: LogOffsets, at: float) -> ObservedLog:

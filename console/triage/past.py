@@ -42,6 +42,7 @@ from console.triage.slowed import Slowed, slowed_after
 from console.triage.spread import Collapsed, collapsed_after
 from console.triage.static_members import Instance, Joined, joined_after
 from console.triage.symptoms import Poll, gone
+from console.triage.topic_bytes import OfTopics, measured_after
 from console.triage.upgrades import Upgrade, releases_after, upgrades_after
 
 KEPT = timedelta(minutes=30)
@@ -253,6 +254,8 @@ class Past(Struct, frozen=True):
     """Quota -> the topics to which producers write more slowly since the quota was lowered, each with the time since
     when, UTC.
     """
+    measured: OfTopics = MappingProxyType({})
+    """Changed config of a topic -> the topic's bytes before the change, and since."""
     at_quotas: AtQuotas = MappingProxyType({})
     """(topic, leader) -> the bytes that producers wrote there since the rate came near a quota of producers."""
     sources: Sequence[SourceChange] = ()
@@ -316,6 +319,7 @@ def past_after(past: Past, before: Poll, now: Poll) -> Past:
         without_new=tuple(without_new(judged, now.snapshot, now.facts, now.at)),
         hot=hot_after(past.hot, now.snapshot, now.at),
         slowed=slowed_after(past.slowed, judged, now.snapshot, now.at),
+        measured=measured_after(past.measured, judged, before, now),
         at_quotas=at_quotas_after(past.at_quotas, before.snapshot, now.snapshot),
         collapsed=collapsed_after(past.collapsed, *grown),
         letters=letters_after(past.letters, *grown, now.snapshot.lags),

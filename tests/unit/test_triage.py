@@ -1200,10 +1200,11 @@ def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
     ("states", "change"),
     [
         ({0: 100, 3: 40, 4: 100}, lambda s, _: s),
+        ({0: 100, 3: 40, 5: 130}, lambda s, _: s),
         ({0: 100, 8: 40}, lambda s, _: s),
         ({0: 100, 3: 40}, lambda s, t: s if t < 3 else of_topic_id(s, "another")),
     ],
-    ids=["for a moment", "just now", "of another topic"],
+    ids=["for a moment", "back in one step", "just now", "of another topic"],
 )
 def test_an_end_that_is_lower_without_a_loss_is_no_row(states: Mapping[int, int], change: Change) -> None:
     def facts(tick: int) -> Facts:
@@ -1213,6 +1214,18 @@ def test_an_end_that_is_lower_without_a_loss_is_no_row(states: Mapping[int, int]
     assert "log-shortened" not in {
         each.claim.cause for each in diagnose(watched(change, before=before, facts=facts)).causes
     }
+
+
+def test_lost_records_stay_named_after_new_ones_passed_the_former_end() -> None:
+    """If new records fill a log that became shorter, the row stays, and its evidence says since when."""
+    states = {0: 100, 3: 40, 4: 60, 5: 80, 6: 95, 7: 115}
+
+    def facts(tick: int) -> Facts:
+        return Facts(logs_at(tick, {at: LogOffsets(0, end, end) for at, end in states.items()}))
+
+    (claim,) = claims_of(diagnose(watched(lambda s, _: s, 12, facts=facts)), "log-shortened")
+    assert claim.title == "orders/0 lost 60 records: its end went back"
+    assert "its new records passed the former end at 03:00:35" in [each.fact for each in claim.evidence]
 
 
 def of_topic_id(snapshot: Snapshot, topic_id: str) -> Snapshot:

@@ -1041,6 +1041,30 @@ def test_a_group_whose_own_client_set_it_back_is_told_so(start: int) -> None:
         assert not [each for each in causes if each.claim.cause == "changed-lately"]
 
 
+@pytest.mark.parametrize("end", [3_000, 7_999, 8_000])
+def test_a_group_that_begins_again_because_its_log_became_shorter_is_an_effect(end: int) -> None:
+    """If a log loses the records up to a group's offset, the row of the log names the group, and the group has no row
+    of its own. If the log keeps them, the group's client set it back. end: the end of the log from `WHEN` on.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 8_000 if tick < WHEN else 100 * (tick - WHEN), 1: 8_000})(snapshot, tick)
+
+    def facts(tick: int) -> Facts:
+        def logs(each: int) -> Mapping[tuple[str, int], LogOffsets]:
+            ends = {0: end if each >= WHEN else 8_000, 1: 8_000}
+            return {("orders", n): LogOffsets(0, at, at) for n, at in ends.items()}
+
+        return Facts(test_triage.logs_seen(tick, logs))
+
+    causes = diagnose(watched(change, WHEN + 6, before=change(healthy(), 0), facts=facts)).causes
+    claims = {each.claim.cause: each.claim for each in causes}
+    assert ("log-shortened" in claims) is ("changed-lately" not in claims) is (end < 8_000)
+    if end < 8_000:
+        facts_of = [each.fact for each in claims["log-shortened"].evidence]
+        assert "group billing began again at 0: its offset 8,000 was beyond the new end" in facts_of
+
+
 def test_a_late_commit_in_a_log_of_few_records_is_no_new_begin() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 15 if tick < WHEN else 12, 1: 15}, end=15)(snapshot, tick)

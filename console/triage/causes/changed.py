@@ -30,7 +30,7 @@ from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
 from console.plan.values import items_of
-from console.triage import cause, dependencies
+from console.triage import cause, dependencies, shorter_logs, topic_bytes
 from console.triage import silence as triage_silence
 from console.triage import symptoms as triage_symptoms
 from console.triage.causes import addresses
@@ -394,6 +394,10 @@ class _Made(NamedTuple):
     lost: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
     """Topics to which producers have written more slowly since, about as fast as a quota allows."""
+    compacted: topic_bytes.Measured | None = None
+    """The measure of the topic from which compaction removed records since."""
+    swollen: topic_bytes.Measured | None = None
+    """The measure of the topic whose records take several times the former bytes since."""
 
     @property
     def at(self) -> datetime:
@@ -408,7 +412,12 @@ class _Made(NamedTuple):
     @property
     def has_effect(self) -> bool:
         """Whether the changes have any effect that kac knows of."""
-        return bool(self.suffers.hit or self.silent or self.lost or self.slower)
+        return bool(self.suffers.hit or self.silent or self.lost or self.slower or self.is_measured)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether a measure of rates or sizes shows an effect."""
+        return bool(self.slower or self.compacted or self.swollen)
 
 
 def _changed(observations: Observations) -> Iterator[cause.Claim]:
@@ -418,12 +427,17 @@ def _changed(observations: Observations) -> Iterator[cause.Claim]:
     hits = _hits(observations.seen, observations.intervals, judged, observations)
     silent, lost = _silent(observations, judged), _lost(judged)
     by_owner: dict[_Owner, list[JudgedChange]] = {}
+    falls = shorter_logs.shorter(observations)
     for each in judged:
+        if shorter_logs.is_effect(each, falls):
+            continue  # `log-shortened` names the group
         by_owner.setdefault(_owner(each), []).append(each)
     for parts in by_owner.values():
         made = _with_effects(parts, hits, silent, lost)
         if slow := [each for part in parts for each in slower(observations.past.slowed, part, observations.last.at)]:
             made = made._replace(slower=tuple(dict.fromkeys(slow)))
+        if observations.past.measured:
+            made = _with_bytes(made, observations)
         if parts[0].from_file and made.has_effect and _restart_lately(parts, observations):
             made = made._replace(
                 suffers=_UNHARMED, silent=() if _connects(parts[0]) or _moves(parts[0]) else made.silent
@@ -641,6 +655,20 @@ def _with_effects(
         tuple(topics),
         tuple(groups),
     )
+
+
+def _with_bytes(made: _Made, observations: Observations) -> _Made:
+    """Return changes with their effect on the bytes of a topic, the change that has it first. Risks that a rule of
+    plans names precede what compaction removed: they say more.
+    """
+    known, at = observations.past.measured, observations.last.at
+    for each in made.parts:
+        compacted = None if _has_risk(each) else topic_bytes.compacted(known, each)
+        swollen = topic_bytes.swollen(known, each, at)
+        if compacted is not None or swollen is not None:
+            parts = (each, *(other for other in made.parts if other is not each))
+            return made._replace(parts=parts, compacted=compacted, swollen=swollen)
+    return made
 
 
 # -- affected symptoms -------------------------------------------------------------------------------------------------
@@ -1190,7 +1218,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
     certainty = Certainty.POSSIBLE if rescue else _certainty(made, observations.last.snapshot)
     # A config, a quota or a credential affects many entities: it must not displace the cause that a symptom itself
     # shows.
-    is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower)
+    is_shown = certainty is Certainty.CERTAIN or bool(made.silent or made.slower or made.swollen)
     is_shown = is_shown or (made.by_rule and _is_exact(first))
     beside = bool(made.suffers.hit) and not is_shown
     standing = [risk.text for risk in risks if risk.name in _STANDS]
@@ -1224,7 +1252,7 @@ def _claim(made: _Made, observations: Observations) -> cause.Claim:
             else tuple(_ways_back(made, observations))
         ),
         beside=beside,
-        alone=not made.has_effect or (bool(made.slower) and not made.suffers.hit),
+        alone=not made.has_effect or (made.is_measured and not made.suffers.hit),
         fills=not made.by_rule,
         yields=not made.has_effect and not first.ahead and not first.is_lost,
     )
@@ -1281,9 +1309,14 @@ def _severity(made: _Made, certainty: Certainty, rescue: str, *, beside: bool) -
     if certainty is Certainty.POSSIBLE and isinstance(about, changes.TopicTarget) and not made.has_effect:
         # The reset of a Kafka Streams application that stopped deletes such topics.
         return Severity.INFO if may_be_of_application(about.name) else Severity.WARNING
-    if certainty is Certainty.POSSIBLE and made.slower:
+    if (certainty is Certainty.POSSIBLE and made.slower) or _is_of_bytes(made):
         return Severity.WARNING
     return Severity.HIGH if made.has_effect and not beside else Severity.WARNING
+
+
+def _is_of_bytes(made: _Made) -> bool:
+    """Return whether the only effect of changes is on the bytes of a topic."""
+    return bool(made.compacted or made.swollen) and not (made.suffers.hit or made.silent or made.lost)
 
 
 def _predicted(suffers: _Suffering, observations: Observations) -> tuple[cause.Prediction, ...]:
@@ -1305,6 +1338,7 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
     """Yield the evidence that connects changes with their effect: the requests that brokers refuse because of them, the
     brokers on which configs differ, the errors of failed connectors, and how a deleted topic came back.
     """
+    yield from _bytes(made)
     for each in made.parts:
         about, key = each.place.about, each.place.key
         minutes = sorted({value for value in values_of_brokers(snapshot, EXPIRES).values() if value})
@@ -1341,6 +1375,23 @@ def _why(made: _Made, snapshot: Snapshot) -> Iterator[cause.Evidence]:
     if _made_by_request(made.parts[0], snapshot):
         yield cause.Evidence(
             f"{AUTO_CREATE} is true, and it has the number of partitions of {COUNT}", "DescribeConfigs"
+        )
+
+
+def _bytes(made: _Made) -> Iterator[cause.Evidence]:
+    """Yield, as evidence, the bytes of a topic before a change and since."""
+    if (found := made.compacted) is not None:
+        before, left = sum(found.was.values()), sum(found.lowest.values())
+        yield cause.Evidence(
+            f"its replicas had {size(before)}, and {size(left)} then: {found.removed:.0%} went while its first offsets "
+            "stayed, so compaction removed it",
+            "DescribeLogDirs, ListOffsets over time",
+        )
+    if (found := made.swollen) is not None and found.written is not None and found.now is not None:
+        yield cause.Evidence(
+            f"a record takes {found.now.each:,.0f} bytes on a disk, and took {found.written.each:,.0f} before, at "
+            "about as many records per second",
+            "DescribeLogDirs, ListOffsets over time",
         )
 
 
@@ -1423,7 +1474,9 @@ def _certainty(made: _Made, snapshot: Snapshot) -> Certainty:
     warned = any(each.risks for each in made.parts)
     if made.slower and not made.silent and not _is_of_all(first):
         return Certainty.POSSIBLE  # no API links the topic's producers to the quota's user or client
-    if made.silent or made.slower or (made.by_rule and (warned or _is_exact(first))):
+    if made.compacted and _is_of_bytes(made):
+        return Certainty.POSSIBLE  # an operator may turn a topic into a table on purpose
+    if made.silent or made.slower or made.swollen or (made.by_rule and (warned or _is_exact(first))):
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
@@ -1504,6 +1557,10 @@ def _effect(made: _Made, standing: Sequence[str]) -> str:
         return f"{what}, and nothing is written to {first_few(list(made.silent), MOST_NAMED)} since"
     if made.slower:
         return f"{what}, and {first_few(list(made.slower), MOST_NAMED)} is written to more slowly since, as it lets"
+    if made.swollen:
+        return f"{what}, and a record takes several times the bytes since"
+    if made.compacted:
+        return f"{what}, and compaction removed older records of each key since"
     suffers = made.suffers
     if suffers.connectors:
         failed = [f"connector {name}" for name in suffers.connectors]
@@ -1629,7 +1686,8 @@ def _way_back(made: _Made, observations: Observations) -> cause.Next | None:
         _, name = owner_of(first.place)
         return cause.Next(f"ask who blocks {name.removeprefix('quota of ')}, and why: a block on purpose stays")
     if back:
-        return cause.Next("take it back", edits=back)
+        text = "take it back before more goes; what is gone is on no replica" if made.compacted else "take it back"
+        return cause.Next(text, edits=back)
     match first.place.about:
         case ConfigResource() if first.from_file:
             lines = first_few(list(dict.fromkeys(map(_former_line, made.parts))), MOST_NAMED)
@@ -1817,9 +1875,11 @@ CAUSES = (
             "certain if a rule names a risk, or a group's offsets were set back (possible if its own client did it, "
             "and not to the first record); likely if they were set ahead while "
             "the group had no members, or are gone, if producers stopped or write only as fast as a lower default "
-            "quota lets them, the topic was deleted and created again, or a connector failed because of records of a "
-            "changed schema; else possible, as for a deleted topic or group that no client used, and for a single "
-            "client that was blocked or has a quota at which a topic is written to"
+            "quota lets them, a record takes 3 times the bytes after another compression.type, the topic was deleted "
+            "and created again, or a connector failed because of records of a "
+            "changed schema; else possible, as for a deleted topic or group that no client used, for a single "
+            "client that was blocked or has a quota at which a topic is written to, and for a topic from which "
+            "compaction removed records after cleanup.policy became compact"
         ),
     ),
 )

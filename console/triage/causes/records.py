@@ -5,7 +5,7 @@ wrong.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from console.model import numbers, transactions
 from console.model.broker_keys import TOPIC_SYNONYMS
-from console.model.changes import TopicTarget
-from console.model.cluster import Topic, partition_in
+from console.model.cluster import Partition, Topic, partition_in
 from console.model.config import broker_resource, topic_resource
 from console.model.coordinators import OFFSETS, TRANSACTIONS, partition_of
 from console.model.numbers import LONG_MAX, first_few, plural, time_of, time_of_day
-from console.model.observed_logs import Place
+from console.model.observed_logs import Fall, Place
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT
@@ -26,9 +25,8 @@ from console.plan import topic_risks
 from console.plan.amounts import measured_time
 from console.plan.edits import SetConfig
 from console.triage import cause as triage_cause
-from console.triage import past, symptoms
+from console.triage import past, shorter_logs, symptoms
 from console.triage.changed_places import changed_place, undo
-from console.triage.events import ID
 from console.triage.observations import Observations
 from console.triage.waiting import Wait, waits
 
@@ -759,70 +757,69 @@ def _most_lost(losses: tuple[past.Loss, ...]) -> triage_cause.Evidence:
 
 
 def _shorter(observations: Observations) -> Iterator[triage_cause.Claim]:
-    """Yield a claim for each partition whose log ends before records that brokers had confirmed to producers. Elections
-    from outside the ISR have claims of their own, and the log of a topic that was created again is another log.
-    """
-    logs, snapshot = observations.last.facts.logs, observations.last.snapshot
-    again = {each.place.about for each in observations.past.judged if each.place.key == ID}
-    for fall in {(each.topic, each.partition): each for each in logs.falls}.values():
-        subject = symptoms.Subject(topic=fall.topic, partition=fall.partition)
-        log = logs.logs.get((fall.topic, fall.partition))
-        partition = partition_in(snapshot.topics.get(fall.topic), fall.partition)
-        if (
-            log is None
-            or partition is None
-            or log.last.end >= fall.was
-            or logs.at - fall.at < LASTS
-            or TopicTarget(fall.topic) in again
-            or (symptoms.UNCLEAN_LEADER, subject) in observations.seen
-        ):
-            continue
-        since = datetime.fromtimestamp(fall.at, UTC)
-        back = observations.back_since(partition.leader)
-        alone = len(partition.replicas) == 1
-        yield triage_cause.Claim(
-            cause="log-shortened",
-            subject=subject,
-            severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
-            title=f"{fall.topic}/{fall.partition} lost {plural(fall.was - fall.end, 'record')}: its end went back",
-            since=since,
-            evidence=triage_cause.given(
+    """Yield a claim for each partition whose log lost records that brokers had confirmed to producers."""
+    falls = shorter_logs.shorter(observations)
+    begun = shorter_logs.begun_again(observations.past.judged, falls)
+    for place, fall in falls.items():
+        partition = partition_in(observations.last.snapshot.topics.get(fall.topic), fall.partition)
+        if partition is not None:
+            yield _cut_short(observations, fall, partition, begun.get(place, ()))
+
+
+def _cut_short(
+    observations: Observations, fall: Fall, partition: Partition, begun: Sequence[shorter_logs.Begun]
+) -> triage_cause.Claim:
+    since = datetime.fromtimestamp(fall.at, UTC)
+    back = observations.back_since(partition.leader)
+    alone = len(partition.replicas) == 1
+    return triage_cause.Claim(
+        cause="log-shortened",
+        subject=symptoms.Subject(topic=fall.topic, partition=fall.partition),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"{fall.topic}/{fall.partition} lost {plural(fall.was - fall.end, 'record')}: its end went back",
+        since=since,
+        evidence=triage_cause.given(
+            triage_cause.Evidence(
+                f"its end was {fall.was:,}, and {fall.end:,} at {time_of_day(since)}; new records have offsets "
+                "that others had before",
+                "ListOffsets, two looks",
+            ),
+            triage_cause.Evidence(
+                f"its new records passed the former end at {time_of_day(datetime.fromtimestamp(fall.again_at, UTC))}",
+                "ListOffsets",
+            )
+            if fall.again_at is not None
+            else None,
+            triage_cause.Evidence(
+                f"broker {partition.leader}, which leads it, was away until {time_of_day(back)}", "Metadata"
+            )
+            if back is not None
+            else None,
+            triage_cause.Evidence("it has one replica: no other broker has the records", "Metadata") if alone else None,
+            *(
                 triage_cause.Evidence(
-                    f"its end was {fall.was:,}, and {fall.end:,} at {time_of_day(since)}; new records have offsets "
-                    "that others had before",
-                    "ListOffsets, two looks",
-                ),
-                triage_cause.Evidence(
-                    f"broker {partition.leader}, which leads it, was away until {time_of_day(back)}", "Metadata"
+                    f"group {group} began again at {offset:,}: its offset {was:,} was beyond the new end",
+                    "OffsetFetch, two looks",
                 )
-                if back is not None
-                else None,
-                triage_cause.Evidence("it has one replica: no other broker has the records", "Metadata")
-                if alone
-                else None,
+                for group, was, offset in begun[:NAMED_GROUPS]
             ),
-            predicted=(
-                *triage_cause.predict(symptoms.OFFSET_OUT_OF_RANGE, topic=fall.topic),
-                *triage_cause.predict(symptoms.COMMIT_STANDS_STILL, topic=fall.topic),
+        ),
+        predicted=(
+            *triage_cause.predict(symptoms.OFFSET_OUT_OF_RANGE, topic=fall.topic),
+            *triage_cause.predict(symptoms.COMMIT_STANDS_STILL, topic=fall.topic),
+        ),
+        next=(
+            triage_cause.Next(
+                f"look at the disk and the log of broker {partition.leader}: an older volume, or a disk that lost "
+                "writes; keep the former volume, if there is one, until its records are copied"
             ),
-            next=(
-                triage_cause.Next(
-                    f"look at the disk and the log of broker {partition.leader}: an older volume, or a disk that lost "
-                    "writes; keep the former volume, if there is one, until its records are copied"
-                ),
-                triage_cause.Next(
-                    "tell who reads it: what a group has committed is of the former records"
-                    + (". More replicas keep such records" if alone else "")
-                ),
+            triage_cause.Next(
+                "tell who reads it: what a group has committed is of the former records"
+                + (". More replicas keep such records" if alone else "")
             ),
-        )
-
-
-LASTS = 5.0
-"""Seconds for which a log has to end earlier than before to count: the high watermark of a new leader may lag for a
-moment.
-"""
+        ),
+    )
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
@@ -950,7 +947,10 @@ CAUSES = (
         "log-shortened",
         _shorter,
         reads="ListOffsets over time, Metadata",
-        takes="certain: for 5 s the end of a log is lower than before, without an unclean election",
+        takes=(
+            "certain: for 5 s the end of a log is lower than before, without an unclean election. It stays for 30 "
+            "minutes if new records, in several steps, pass the former end"
+        ),
     ),
     triage_cause.CauseRule(
         "future-records",
