@@ -465,6 +465,35 @@ def is_cordoned(snapshot: Snapshot, broker: int) -> bool:
 
 
 @rule(
+    name="cordons-refuse-topics",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="cordoned brokers that leave too few others for new topics",
+    why="The controller refuses new topics with that many replicas: INVALID_REPLICATION_FACTOR",
+    needs=(Part.CLUSTER, Part.TOPICS, BROKER, Part.LOG_DIRS),
+    since="4.3",
+    source="KIP-1066",
+    stands_after=lint_rule.OLD_ONLY,
+    is_lasting=True,
+)
+def _cordons(seen: Seen) -> Iterator[Found]:
+    cordoned = [broker.id for broker in seen.brokers if is_cordoned(seen.snapshot, broker.id)]
+    if not cordoned or not seen.snapshot.cluster.shows_fenced:
+        return
+    # The controller also places replicas on fenced brokers. A factor above the number of all brokers fails anyway.
+    registered = len(seen.brokers)
+    usual = {topic.replication for name, topic in seen.topics.items() if not is_kafkas_own(name)}
+    usual.update(number_in(each, "default.replication.factor") or 0 for each in seen.of_brokers.values())
+    most = max((factor for factor in usual if factor <= registered), default=0)
+    if registered - len(cordoned) >= most:
+        return
+    for broker in cordoned:
+        what = f"all its log directories are cordoned, so that no new topic can get {most} replicas"
+        advice = "if the cordon is not needed any more, take its directories out of cordoned.log.dirs"
+        yield Found(broker_resource(broker), what, "cordoned.log.dirs", advice=advice)
+
+
+@rule(
     name="leaders-uneven",
     severity=Severity.WARNING,
     certainty=Certainty.LIKELY,

@@ -196,6 +196,9 @@ def log_dir(path: str, *sizes: tuple[str, int], failure: Failure | None = None) 
     return model_cluster.LogDir(path, replicas, 10**12, 10**11, failure)
 
 
+_CORDONED = model_cluster.LogDir("/data", model_cluster.ReplicaSizes(()), 10**12, 10**11, cordoned=True)
+
+
 def groups(*found: model_cluster.Group) -> Make:
     """Return a change that replaces the cluster's groups by these."""
     return lambda seen: with_parts(seen, groups={each.name: each for each in found})
@@ -377,6 +380,11 @@ CASES: Mapping[str, Case] = {
     "broker-empty": Case(
         both(*(placed(*[(1, 2)] * 4, name=name) for name in ("orders", "carts", "__consumer_offsets"))),
         both(*(placed((1,), name=name) for name in ("orders", "carts")), placed(name="__consumer_offsets")),
+        "broker 3",
+    ),
+    "cordons-refuse-topics": Case(
+        both(placed((1, 2, 3)), log_dirs(_CORDONED, broker=3)),
+        both(placed((1, 2, 3)), log_dirs(_CORDONED, log_dir("/b"), broker=3)),
         "broker 3",
     ),
     "leaders-uneven": Case(
