@@ -327,6 +327,7 @@ STOOD = {
             "compaction-never",
             "connector-without-tasks",
             "coordinator-single-replica",
+            "cordons-refuse-topics",
             "limit-below-usual",
             "remote-without-storage",
             "retention-in-seconds",
