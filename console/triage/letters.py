@@ -109,7 +109,7 @@ class Letters(NamedTuple):
     group: str = ""
     """The group that reads the original topics, if the topic of letters is named after a group or a sink."""
     is_unseen: bool = False
-    """Whether most records were letters ever since kac looked, so that kac did not see it begin."""
+    """Whether it counts because most records since kac looked were letters, not because they became more."""
 
 
 def letters_after(
@@ -163,8 +163,8 @@ def _text(originals: Sequence[str], group: str) -> str:
 
 
 def _most_ever(letters: _Grown, others: _Grown) -> bool:
-    """Return whether most records of the original topics were letters for all the time since kac looked, if it is long
-    enough.
+    """Return whether most records that the original topics got since kac looked became letters; False if that is not
+    long ago.
     """
     all_letters, all_others = letters.was * letters.watched + letters.recent, others.was * others.watched
     share = _share(all_letters, all_others + others.recent)

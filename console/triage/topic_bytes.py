@@ -22,8 +22,7 @@ from console.triage.symptoms import Poll
 
 CLEANUP, COMPRESSION = "cleanup.policy", "compression.type"
 LEFT, LEAST = 0.7, 2 * 1024 * 1024
-"""The share of its bytes to which a topic has to shrink on each broker for compaction to count, and the minimum of the
-bytes that go on all brokers together.
+"""The share of its bytes to which a topic has to shrink for compaction to count, and the minimum of the bytes that go.
 """
 SWOLLEN, STILL_SWOLLEN = 3.0, 2.0
 """The multiple of its former bytes that a record has to take to count, and the one below which it no longer counts."""
@@ -55,11 +54,13 @@ class Measured(NamedTuple):
     """A topic's bytes before a change of one of its configs, and since."""
 
     was: Mapping[int, int]
-    """Broker -> the topic's bytes there before the change."""
+    """Partition -> the bytes of its leader's log at the first look after the change; empty before that look. An earlier
+    one may still have the bytes of records that were deleted before the change.
+    """
     shape: Mapping[int, tuple[int, frozenset[int]]]
     """Partition -> its first offset and its brokers before the change; empty if unknown."""
     lowest: Mapping[int, int]
-    """Broker -> the bytes of the topic there at the poll with the fewest bytes since the change."""
+    """Partition -> the bytes of its leader's log at the poll with the fewest bytes of the topic since then."""
     written: Weight | None
     """What was written before the change; None if unknown."""
     now: Weight | None = None
@@ -71,8 +72,7 @@ class Measured(NamedTuple):
     def removed(self) -> float:
         """The share of its bytes, 0 to 1, that compaction removed from the topic; 0 if it removed little."""
         was, left = sum(self.was.values()), sum(self.lowest.values())
-        fell = all(self.lowest[broker] <= LEFT * size for broker, size in self.was.items())
-        return 1 - left / was if fell and was - left >= LEAST else 0.0
+        return 1 - left / was if left <= LEFT * was and was - left >= LEAST else 0.0
 
     @property
     def factor(self) -> float:
@@ -149,8 +149,7 @@ def _is_measured(change: JudgedChange) -> bool:
 
 
 def _first(topic: str, before: Poll) -> Measured:
-    sizes = _sizes(topic, before.snapshot)
-    return Measured(sizes, _shape(topic, before), sizes, _weight(topic, before.snapshot))
+    return Measured({}, _shape(topic, before), {}, _weight(topic, before.snapshot))
 
 
 def _again(known: Measured, change: JudgedChange, topic: str, now: Poll) -> Measured | None:
@@ -158,9 +157,11 @@ def _again(known: Measured, change: JudgedChange, topic: str, now: Poll) -> Meas
     its first records were deleted.
     """
     if change.place.key == CLEANUP:
-        sizes, shape = _sizes(topic, now.snapshot), _shape(topic, now)
+        sizes, shape = _sizes(topic, now.snapshot, change.at.timestamp()), _shape(topic, now)
         if not shape or shape != known.shape:
             return None
+        if sizes and not known.was:
+            return known._replace(was=sizes, lowest=sizes)
         fell = known.was.keys() == sizes.keys() and sum(sizes.values()) < sum(known.lowest.values())
         return known._replace(lowest=sizes) if fell else known
     written = _weight(topic, now.snapshot, change.at.timestamp())
@@ -171,13 +172,16 @@ def _again(known: Measured, change: JudgedChange, topic: str, now: Poll) -> Meas
     return one._replace(since=(known.since or now.at) if one.factor >= needed else None)
 
 
-def _sizes(topic: str, snapshot: Snapshot) -> Mapping[int, int]:
-    """Return broker -> the bytes of a topic there."""
-    found: dict[int, int] = {}
-    for broker, dirs in snapshot.log_dirs.items():
-        for each in dirs:
-            if topic in each.sizes:
-                found[broker] = found.get(broker, 0) + each.sizes[topic]
+def _sizes(topic: str, snapshot: Snapshot, after: float) -> Mapping[int, int]:
+    """Return partition -> the bytes of its leader's log; empty if that of a partition was not read since `after`, Unix
+    seconds.
+    """
+    known, found = snapshot.topics.get(topic), {}
+    for partition in known.partitions if known is not None else ():
+        one = snapshot.rates.sizes.get((topic, partition.number))
+        if one is None or one.at < after:
+            return {}
+        found[partition.number] = one.value
     return found
 
 

@@ -1383,8 +1383,8 @@ def _bytes(made: _Made) -> Iterator[cause.Evidence]:
     if (found := made.compacted) is not None:
         before, left = sum(found.was.values()), sum(found.lowest.values())
         yield cause.Evidence(
-            f"its replicas had {size(before)}, and {size(left)} then: {found.removed:.0%} went while its first offsets "
-            "stayed, so compaction removed it",
+            f"its leaders' logs had {size(before)}, and {size(left)} then: {found.removed:.0%} went while its first "
+            "offsets stayed, so compaction removed it",
             "DescribeLogDirs, ListOffsets over time",
         )
     if (found := made.swollen) is not None and found.written is not None and found.now is not None:

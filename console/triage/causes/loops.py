@@ -185,7 +185,7 @@ def _of_connector(each: Letters) -> Sequence[cause.Next]:
 
 def _unproven(letters: Letters) -> Sequence[cause.Evidence]:
     if letters.is_unseen:
-        what = f"most records of {letters.original} have become letters ever since kac looked: it may be as usual"
+        what = f"most records that {letters.original} got since kac looked have become letters: it may be as usual"
     elif letters.share is None:
         what = f"{letters.original} gets fewer: these may be letters of older records, as usual with as many"
     elif letters.usual is None:
@@ -289,9 +289,9 @@ CAUSES = (
             "likely: a topic whose name says that it has the dead letters of another one, or all those with its "
             "retries, get 20 records in 30 s, 3 % of those of the other topic, and both the letters and that share are "
             "5 times those before. Possible: the other topic gets fewer records than letters; or it got too few "
-            "before, and half of them are letters now; or half of them were letters for 30 s, ever since kac looked. A "
-            "topic may also be named after a group or a sink, whose topics count together then. Not those that go "
-            "round, nor with more than 5,000 partitions"
+            "before, and half of them are letters now; or half of them since kac looked, for at least 30 s, became "
+            "letters. A topic may also be named after a group or a sink, whose topics count together then. Not those "
+            "that go round, nor with more than 5,000 partitions"
         ),
     ),
     cause.CauseRule(
