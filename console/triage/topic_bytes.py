@@ -30,8 +30,10 @@ SLOWEST = 1.0
 """Minimum records per second for a measure: with fewer, single records decide."""
 ALIKE = (0.5, 2.0)
 """The multiples of the former records per second between which two measures of bytes a record are compared."""
-LASTS = timedelta(seconds=30)
-"""The time for which records have to take more bytes to count."""
+LASTS, EARLIER = timedelta(seconds=30), timedelta(seconds=15)
+"""The time for which records have to take more bytes to count; and the maximum time from a look at a topic's bytes to
+the change, because kac looks at one broker after the other, and compaction begins at once.
+"""
 MOST = 20
 """Maximum number of changes whose topics are measured, the latest ones."""
 
@@ -54,8 +56,8 @@ class Measured(NamedTuple):
     """A topic's bytes before a change of one of its configs, and since."""
 
     was: Mapping[int, int]
-    """Partition -> the bytes of its leader's log at the first look after the change; empty before that look. An earlier
-    one may still have the bytes of records that were deleted before the change.
+    """Partition -> the bytes of its leader's log at a look at most `EARLIER` before the change; empty before there is
+    one for each partition. An earlier look may still have the bytes of records that were deleted before the change.
     """
     shape: Mapping[int, tuple[int, frozenset[int]]]
     """Partition -> its first offset and its brokers before the change; empty if unknown."""
@@ -157,7 +159,7 @@ def _again(known: Measured, change: JudgedChange, topic: str, now: Poll) -> Meas
     its first records were deleted.
     """
     if change.place.key == CLEANUP:
-        sizes, shape = _sizes(topic, now.snapshot, change.at.timestamp()), _shape(topic, now)
+        sizes, shape = _sizes(topic, now.snapshot, (change.at - EARLIER).timestamp()), _shape(topic, now)
         if not shape or shape != known.shape:
             return None
         if sizes and not known.was:
