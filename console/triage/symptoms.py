@@ -238,7 +238,7 @@ def shown(poll: Poll) -> dict[Key, Symptom]:
         _keyed(_broker_symptoms(poll))
         | _topics_symptoms(snapshot.topics, snapshot.configs, are_all_enough(snapshot.versions.values()))
         | _keyed((*_move_symptoms(snapshot), *_dir_symptoms(snapshot), *_quorum_symptoms(poll)))
-        | _groups_symptoms(snapshot)
+        | _groups_symptoms(poll)
         | _keyed(_fact_symptoms(poll))
         | _keyed(_connect_symptoms(poll))
         | _keyed(_mirror_symptoms(poll))
@@ -465,11 +465,27 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
     return not (group.is_vacant or trend.moving or trend.stuck)
 
 
-def _groups_symptoms(snapshot: Snapshot) -> dict[Key, Symptom]:
-    known = _read_groups(snapshot)
+def _groups_symptoms(poll: Poll) -> dict[Key, Symptom]:
+    known = _read_groups(poll.snapshot)
     found = dict(chain.from_iterable(known.symptoms))
-    found.update(_before_start(known.readings, snapshot.log_ranges))
+    for key in [each for each in found if each[0] == OFFSET_OUT_OF_RANGE and _is_reached(each[1], poll)]:
+        del found[key]
+    found.update(_before_start(known.readings, poll.snapshot.log_ranges))
     return found
+
+
+def _is_reached(subject: Subject, poll: Poll) -> bool:
+    """Return whether another read of the log shows the committed offset of a group within it: the end that was read
+    with the lags may be older than the commit, as in a record without the leader's later answers.
+    """
+    lag = poll.snapshot.lags.get(subject.group or "")
+    log = poll.facts.logs.logs.get((subject.topic or "", subject.partition if subject.partition is not None else -1))
+    if lag is None or log is None:
+        return False
+    at = next(
+        (each for each in lag.partitions if (each.topic, each.partition) == (subject.topic, subject.partition)), None
+    )
+    return at is not None and at.committed <= log.last.end
 
 
 def readings(snapshot: Snapshot) -> Mapping[str, Reading]:

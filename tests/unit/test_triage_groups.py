@@ -15,7 +15,7 @@ from console.model.acl import Acl
 from console.model.codes import DYNAMIC_GROUP_CONFIG, ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import trend_after
-from console.model.observed_logs import Fall, ObservedLogs
+from console.model.observed_logs import Fall, LogOffsets, ObservedLogs
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_group_polls, with_groups
@@ -28,7 +28,7 @@ from console.triage.share_beginnings import share_group_config
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.support import samples
-from tests.unit.test_triage import START, TICK, healthy, moved, watched
+from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
 """Group -> its state, and (topic, partition, committed offset, end offset, member id) of its partitions."""
@@ -284,6 +284,15 @@ def test_offsets_ahead_of_the_end_are_told_of_mirrors_and_a_trouble_of_members()
     assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
     assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
     assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["earliest"]
+
+
+@pytest.mark.parametrize(("end", "is_named"), [(100, True), (50_000, False)])
+def test_an_offset_that_another_read_of_the_log_reached_is_not_outside_of_it(end: int, *, is_named: bool) -> None:
+    def facts(tick: int) -> Facts:
+        return Facts(logs_seen(tick, lambda _: {("orders", 0): LogOffsets(0, end, end)}))
+
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m"), facts=facts))
+    assert ("offsets-out-of-range" in {each.claim.cause for each in verdict.causes}) is is_named
 
 
 def test_a_mirror_that_goes_on_is_no_reader() -> None:
