@@ -61,11 +61,17 @@ class Leads(NamedTuple):
     next: tuple[Next, ...] = ()
 
     def added(self, claim: Claim) -> Claim:
-        """Return a claim with the leads; the same object without leads."""
+        """Return a claim with the leads behind its first evidence and its first step, because a screen may have no room
+        for all of them; the same object without leads.
+        """
         claim = without(claim)
         if not self.evidence:
             return claim
-        return replace(claim, evidence=(*claim.evidence, *self.evidence), next=(*claim.next, *self.next))
+        return replace(
+            claim,
+            evidence=(*claim.evidence[:1], *self.evidence, *claim.evidence[1:]),
+            next=(*claim.next[:1], *self.next, *claim.next[1:]),
+        )
 
 
 NOTHING = Leads()

@@ -1051,7 +1051,7 @@ def test_what_is_one_is_said_as_one() -> None:
 
     (cause,) = diagnose(watched(small)).causes
     assert cause.claim.title == "broker 2 is out of the ISR of 1 partition"
-    assert [each.fact for each in cause.claim.evidence][1] == "led by broker 1, which answers too"
+    assert "led by broker 1, which answers too" in [each.fact for each in cause.claim.evidence]
     assert "to broker 1, and at its disk" in cause.claim.next[0].text
 
 
