@@ -32,7 +32,7 @@ from console.operations.operation import Operation, Progress, State, Step, copie
 from console.operations.placement import PARTS
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.reconcile import ApplyOptions
-from console.plan.risk_rules import MOVE_UNTHROTTLED
+from console.plan.risk_rules import MOVE_UNTHROTTLED, ONE_REPLICA
 from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.former_changes import reconcile_open
 from console.session.journal_access import in_journal
@@ -56,9 +56,10 @@ def needs_of(goal: Goal) -> Needs:
     return NEEDS | Needs(nodes=brokers_of(goal))
 
 
-_OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
-"""The warning accepted beforehand: a move without a throttle. An operation removes its throttles only on an operator's
-request, or when only moves of another tool are left.
+_OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED, ONE_REPLICA}))
+"""The warnings accepted beforehand: a move without a throttle, because an operation removes its throttles only on an
+operator's request, or when only moves of another tool are left; and a partition that is left with one replica, because
+only a reassignment whose file names that replica asks for it.
 """
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
 """No questions: the operator confirmed the operation when it began. Open changes of earlier runs are settled before it
