@@ -310,7 +310,7 @@ def _changes(observations: Observations, claims: Sequence[Claim]) -> Iterator[_L
             advice = f"compare broker {broker} with the others: its configs, its log, its host"
             words = (f"broker {broker}", "back")
             entity = Entity(dependencies.BROKERS, str(broker))
-            yield _Lead(entity, back, advice, words, interval.ended, interval.began)
+            yield _Lead(entity, back, advice, words, interval.began, interval.began)
 
 
 def _bare_subject(subject: symptoms.Subject) -> tuple[object, ...]:
