@@ -207,7 +207,7 @@ class Known:
         known = self._observations.last.facts.transactions
         for distance, (topic, number), what in places:
             old = (each for each in known.at(topic, number) if known.age_ms(each.producer) >= OLD_MS)
-            if (topic, number) in self._open and (found := next(old, None)) is not None:
+            if (found := next(old, None)) is not None:
                 holder = known.by_producer.get(found.producer.id)
                 which = f"transaction {holder.id}" if holder is not None else "a transaction"
                 said = f"{STANDS_OUT}{which} is open in {topic}/{number}, the partition {what}"

@@ -468,24 +468,22 @@ def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
 def _groups_symptoms(poll: Poll) -> dict[Key, Symptom]:
     known = _read_groups(poll.snapshot)
     found = dict(chain.from_iterable(known.symptoms))
-    for key in [each for each in found if each[0] == OFFSET_OUT_OF_RANGE and _is_reached(each[1], poll)]:
-        del found[key]
+    for key in _reached({subject.group for name, subject in found if name == OFFSET_OUT_OF_RANGE}, poll):
+        found.pop(key, None)
     found.update(_before_start(known.readings, poll.snapshot.log_ranges))
     return found
 
 
-def _is_reached(subject: Subject, poll: Poll) -> bool:
-    """Return whether another read of the log shows the committed offset of a group within it: the end that was read
-    with the lags may be older than the commit, as in a record without the leader's later answers.
+def _reached(groups: Iterable[str | None], poll: Poll) -> Iterator[Key]:
+    """Yield the keys of symptoms of these groups for offsets that another read of the log shows within it: the end that
+    was read with the lags may be older than the commit, as in a record without the leader's later answers.
     """
-    lag = poll.snapshot.lags.get(subject.group or "")
-    log = poll.facts.logs.logs.get((subject.topic or "", subject.partition if subject.partition is not None else -1))
-    if lag is None or log is None:
-        return False
-    at = next(
-        (each for each in lag.partitions if (each.topic, each.partition) == (subject.topic, subject.partition)), None
-    )
-    return at is not None and at.committed <= log.last.end
+    for group in groups:
+        lag = poll.snapshot.lags.get(group or "")
+        for each in lag.partitions if lag is not None else ():
+            log = poll.facts.logs.logs.get((each.topic, each.partition))
+            if log is not None and is_beyond(each) and each.committed <= log.last.end:
+                yield OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition)
 
 
 def readings(snapshot: Snapshot) -> Mapping[str, Reading]:
